@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-os.environ["OMP_NUM_THREADS"] = "1"  # read when torch is imported; test processes run side by side
+os.environ["OMP_NUM_THREADS"] = "1"  # read when torch is imported; tests run in parallel processes
 
 import pytest
 import torch
@@ -24,7 +24,7 @@ from mh4.parsers.checksums import write_file
 from mh4.parsers.segmenter import NeuralSegmenter
 from mh4.training.segmenter import Recipe, train_segmenter
 
-# The first call of a kernel compiles it.
+# No deadline: the first call of a kernel compiles it.
 settings.register_profile("mh4", deadline=None, max_examples=60)
 settings.load_profile("mh4")
 
@@ -33,13 +33,13 @@ QUICK_SEGMENTER = Recipe(size=16, hidden=16, epochs=2)
 
 @pytest.fixture(autouse=True)
 def _quick_segmenters(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test trains a segmenter for long."""
+    """Keep segmenter training short in every test."""
     monkeypatch.setattr("mh4.training.segmenter.RECIPE", QUICK_SEGMENTER)
 
 
 @pytest.fixture(scope="session")
 def small_treebanks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Training and development files of 40 and 12 sentences of the sample."""
+    """A training file with 40 and a development file with 12 sentences of the sample."""
     folder = tmp_path_factory.mktemp("treebanks")
     sample = read_sample()
     paths = folder / "train.conllu", folder / "dev.conllu"
@@ -50,7 +50,7 @@ def small_treebanks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Pat
 
 @pytest.fixture(scope="session")
 def small_model(small_treebanks: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model folder, briefly trained with mh4-hybrid."""
+    """The folder of a briefly trained mh4-hybrid model."""
     folder = tmp_path_factory.mktemp("model") / "mh4-hybrid"
     train(*small_treebanks, folder, small_config(), device="cpu")
     return folder
@@ -61,9 +61,9 @@ _REAL = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device
 
 @pytest.fixture(params=["pretended", pytest.param("real", marks=[pytest.mark.cuda, _REAL])])
 def gpu(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """device="cuda" works inside; ``tolerance`` is how far results may be from the CPU's.
+    """Make device="cuda" usable; the ``tolerance`` of the yielded object bounds differences from CPU results.
 
-    `PretendGPU` says what else the pretended one has.
+    The pretended GPU is a `PretendGPU`, which documents its other attributes.
     """
     if request.param == "real":
         yield SimpleNamespace(tolerance=1e-4)
@@ -73,14 +73,14 @@ def gpu(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 
 def _sentences_of_text() -> list[str]:
-    """Sentences of the sample, some with contractions."""
+    """The first 40 training sentences of the sample, then all with contractions."""
     sentences = read_sample()["train"]
     return sentences[:40] + [sentence for sentence in sentences if re.search(r"^\d+-", sentence, re.MULTILINE)]
 
 
 @pytest.fixture(scope="session")
 def segmenter() -> NeuralSegmenter:
-    """A segmenter of the sample, briefly trained; it knows contractions."""
+    """A segmenter briefly trained on sample sentences, contractions included."""
     sentences = Document.from_conllu("".join(_sentences_of_text()))
     return train_segmenter(
         sentences, sentences, 1, Recipe(size=16, hidden=16, epochs=15, dropout=0.0, learning_rate=0.02)
@@ -89,7 +89,7 @@ def segmenter() -> NeuralSegmenter:
 
 @pytest.fixture(scope="session")
 def udpipe_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same as a model of UDPipe."""
+    """The file of a UDPipe segmenter trained on the same sentences as `segmenter`."""
     folder = tmp_path_factory.mktemp("udpipe")
     treebank = folder / "train.conllu"
     treebank.write_text("".join(_sentences_of_text()), encoding="utf-8")
@@ -100,7 +100,7 @@ def udpipe_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def text_model(small_model: Path, segmenter: NeuralSegmenter, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The small model with a segmenter."""
+    """The folder of a copy of `small_model` with `segmenter`."""
     folder = tmp_path_factory.mktemp("text") / "model"
     shutil.copytree(small_model, folder)
     for name, content in segmenter.files.items():
@@ -110,7 +110,7 @@ def text_model(small_model: Path, segmenter: NeuralSegmenter, tmp_path_factory: 
 
 @pytest.fixture(scope="session")
 def older_text_model(small_model: Path, udpipe_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The small model with a segmenter of UDPipe, as older versions trained them."""
+    """The folder of a copy of `small_model` with a UDPipe segmenter, as in models of older versions."""
     folder = tmp_path_factory.mktemp("older") / "model"
     shutil.copytree(small_model, folder)
     shutil.copy(udpipe_model, folder)
@@ -119,7 +119,7 @@ def older_text_model(small_model: Path, udpipe_model: Path, tmp_path_factory: py
 
 @pytest.fixture(scope="session")
 def annotating_model(small_treebanks: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model folder, briefly trained with eisner, UPOS, XPOS, FEATS and lemmas."""
+    """The folder of an eisner model briefly trained to predict UPOS, XPOS, FEATS and lemmas as well."""
     folder = tmp_path_factory.mktemp("model") / "columns"
     config = small_config("eisner", max_steps=200, evaluation_steps=200, learning_rate=0.02)
     train(*small_treebanks, folder, changed(config, **ANNOTATING), device="cpu")

@@ -1,4 +1,4 @@
-"""README and docs run as they stand and print what they show; everything public is documented."""
+"""The code in the README and docs runs and prints the output shown; every public name has a docstring."""
 
 import ast
 import re
@@ -31,14 +31,14 @@ HUNGARIAN = """\
 
 
 def blocks(page):
-    """Python blocks of a page, each with the output that a block of text right after it shows."""
+    """Yield (code, expected output) of each Python block; the output is the text block right after it, or empty."""
     for block in re.finditer(r"```python\n(.*?)```\n(?:\n```text\n(.*?)```\n)?", page, flags=re.DOTALL):
         yield block[1], block[2] or ""
 
 
 @pytest.fixture(scope="module")
 def workplace(tmp_path_factory):
-    """A folder with what the pages use: treebanks, and a model that knows one sentence of Hungarian."""
+    """A folder with the files that the pages use: treebanks, and a model trained on a single Hungarian sentence."""
     folder = tmp_path_factory.mktemp("pages")
     wrong = HUNGARIAN.replace("nsubj", "obj")
     texts = {"train": 40 * HUNGARIAN, "dev": 8 * HUNGARIAN, "input": HUNGARIAN, "gold": HUNGARIAN, "system": wrong}
@@ -80,7 +80,7 @@ def test_files_are_parsed_on_a_cluster_as_the_page_says(workplace):
 
 
 def commands_of(page):
-    """The commands of mh4 in the Bash blocks of a page, as lists of words."""
+    """Yield the arguments of each mh4 command in the Bash blocks of a page."""
     for block in re.findall(r"```bash\n(.*?)```", page, flags=re.DOTALL):
         for line in block.replace("\\\n", " ").splitlines():
             if found := re.search(r"(?:^|\| )mh4 ([^#|<>]*)", line):
@@ -115,7 +115,7 @@ def test_links_lead_somewhere(name):
         if heading:
             lines = path.read_text(encoding="utf-8").splitlines()
             titles = (re.sub(r"[^\w\- ]", "", line.lstrip("# ").lower()) for line in lines if line.startswith("#"))
-            headings = {title.replace(" ", "-") for title in titles}  # as GitHub names them
+            headings = {title.replace(" ", "-") for title in titles}  # GitHub's anchors
             assert heading in headings, target
 
 
@@ -138,7 +138,7 @@ DOCUMENTED_ELSEWHERE = {"Function": {"forward", "backward"}}  # torch.autograd.F
 
 
 def base_documents(node, method):
-    """Whether a class that ``node`` derives from has a docstring for its method of that name."""
+    """Whether a direct or indirect base class of the class ``node`` documents its method of this name."""
     for base in node.bases:
         name = ast.unparse(base).partition("[")[0].rpartition(".")[2]
         if method in DOCUMENTED_ELSEWHERE.get(name, ()):
@@ -153,7 +153,7 @@ def base_documents(node, method):
 
 
 def undocumented(tree):
-    """Public functions, classes and methods without a docstring, but for methods that a base class documents."""
+    """Yield public functions, classes and methods without a docstring, except methods that a base class documents."""
     for node in public(tree):
         if not ast.get_docstring(node):
             yield node.name
@@ -163,7 +163,7 @@ def undocumented(tree):
 
 
 def public(node):
-    """Public functions and classes directly in a module or class."""
+    """Public functions and classes defined directly in a module or class."""
     definitions = (child for child in node.body if isinstance(child, ast.FunctionDef | ast.ClassDef))
     return (child for child in definitions if not child.name.startswith("_"))
 

@@ -1,4 +1,4 @@
-"""Each extra is told in one line where it is missing, and loaded by those only who use it."""
+"""A missing extra is reported in one line, and an extra is imported only when it is used."""
 
 import subprocess
 import sys
@@ -7,7 +7,8 @@ import tomllib
 import pytest
 from paths import ROOT
 
-# What an extra installs, and how a program comes to need it; the other extras are tested where they are used.
+# MODULES: the modules that each extra installs. USES: (extra, missing module, program that needs it); the other extras
+# are tested where they are used.
 MODULES = {
     "cluster": ("distributed", "dask"),
     "hub": ("huggingface_hub", "jinja2"),

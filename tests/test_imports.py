@@ -1,4 +1,4 @@
-"""The house holds: a room imports only from the rooms above it, lazily or not, and no two modules import each other."""
+"""Import rules: a room (docs/architecture.md) imports only from rooms above it, even lazily; imports have no cycles."""
 
 import ast
 import subprocess
@@ -9,7 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 import pytest
 from paths import ROOT
 
-# From the top: each room, and the rooms it may import from. docs/architecture.md says what they are.
+# Each room, from the top, and the rooms it may import from besides ``machine``; see docs/architecture.md.
 LAYERS = {
     "machine": set(),
     "decoders": set(),
@@ -25,7 +25,7 @@ LAYERS = {
     "spacy": {"decoders", "data", "transitions", "oracles", "trees", "models", "parsers", "training", "api"},
     "cli": {"decoders", "data", "transitions", "oracles", "trees", "models", "parsers", "training", "api", "service"},
 }
-# What a room may need from outside the standard library, where that is not everything the package depends on.
+# Third-party packages that a room may import; rooms not listed may import any.
 LIBRARIES = {
     "decoders": {"numpy", "numba", "llvmlite"},
     "transitions": {"numpy", "numba"},
@@ -35,13 +35,13 @@ LIBRARIES = {
     "models": {"numpy", "numba", "llvmlite", "torch", "pydantic", "safetensors"},
 }
 SOURCE = ROOT / "src"
-SMALLEST_ROOF = 8  # modules directly in src/mh4 at most
+SMALLEST_ROOF = 8  # largest number of modules directly in src/mh4
 LONGEST_FILE = 500
 
 
 @cache
 def modules():
-    """Every module of the package by its name, with its syntax tree."""
+    """Map the name of each module of the package to its path and whether it is a package."""
     found = {}
     for folder, package in (("decoders", "mh4.decoders"), ("models", "mh4.models"), ("mh4", "mh4")):
         for path in sorted((SOURCE / folder).rglob("*.py")):
@@ -53,7 +53,7 @@ def modules():
 
 
 def imported(path, name, is_package):
-    """Names that a module imports, anywhere in it; of ``from a import b`` both a and a.b."""
+    """Full names of all imports in a module, lazy ones included; ``from a import b`` gives both a and a.b."""
     names = []
     parents = name.split(".") if is_package else name.split(".")[:-1]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -67,7 +67,7 @@ def imported(path, name, is_package):
 
 
 def room_of(name):
-    """decoders, data, …; None for the package itself and its start-up files."""
+    """The room of a module (decoders, data, …); None for the package itself and its start-up files."""
     _, _, rest = name.partition(".")
     room = rest.partition(".")[0]
     return room if room in LAYERS else None
@@ -97,7 +97,7 @@ def test_no_two_modules_import_each_other():
     for name, (path, is_package) in known.items():
         targets = {target for target in imported(path, name, is_package) if target in known}
         graph[name] = {target for target in targets if target != name and not (is_package and target == "mh4")}
-        if is_package:  # what a package hands on from its own modules is no dependency of theirs on it
+        if is_package:  # other modules may name their own package to import a sibling, without depending on it
             continue
         graph[name] -= {name.rpartition(".")[0], "mh4"}
     try:
@@ -120,7 +120,7 @@ def test_relative_imports_are_resolved(tmp_path):
 
 
 def loaded_by(program):
-    """Modules that a Python program loads."""
+    """Names of the modules that a Python program loads."""
     program += "; import sys; print(*sys.modules, file=sys.stderr)"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     return ended.stderr.split()

@@ -1,4 +1,4 @@
-"""The notebook in the documentation runs, and draws."""
+"""The notebook in the documentation runs and draws its figures."""
 
 import sys
 
@@ -11,7 +11,7 @@ NOTEBOOK = ROOT / "docs" / "notebook.ipynb"
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory):
-    """Outputs of the code cells, by MIME type."""
+    """The outputs of each code cell by MIME type."""
     nbclient = pytest.importorskip("nbclient")
     kernels = tmp_path_factory.mktemp("jupyter") / "kernels" / "python3"
     kernels.mkdir(parents=True)

@@ -1,15 +1,15 @@
-"""Every derivation of a few words with its score, for every decoder: what certainty is checked against."""
+"""Scores of all derivations of short sentences, for every decoder: the reference for margins, marginals and k-best."""
 
 import naive
 import naive_1ec
 import naive_mh
 import numpy as np
 
-FIRST_ORDER = (0, 3)  # of the channels of 1ec
+FIRST_ORDER = (0, 3)  # channels of 1ec that 1ec-first-order has
 
 
 def derivations(name, scores, arc_bonus, single_root):
-    """Heads (D, n + 1) and scores (D,) of all derivations of a decoder, in float64."""
+    """Heads, int (D, n + 1), and scores, float64 (D,), of all D derivations of a decoder."""
     n = scores.shape[1] - 2
     words = np.arange(1, n + 1)
     if name in naive_mh.K:
@@ -30,7 +30,7 @@ def derivations(name, scores, arc_bonus, single_root):
 
 
 def trees(name, scores, arc_bonus, single_root):
-    """Heads and best scores of all trees that are allowed, best first."""
+    """Heads, int (T, n + 1), of all allowed trees and the score of each one's best derivation; best trees first."""
     heads, totals = derivations(name, scores, arc_bonus, single_root)
     best = {}
     for tree, total in zip(map(tuple, heads.tolist()), totals.tolist(), strict=True):
@@ -41,7 +41,7 @@ def trees(name, scores, arc_bonus, single_root):
 
 
 def max_marginals(name, scores, arc_bonus, single_root):
-    """At [h, d] the best score of a tree with h → d."""
+    """Matrix with the best score of a tree with h → d at [h, d]; −inf if there is none."""
     found = np.full(arc_bonus.shape, -np.inf)
     for tree, total in zip(*trees(name, scores, arc_bonus, single_root), strict=True):
         for d in range(1, len(tree)):

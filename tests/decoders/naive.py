@@ -1,4 +1,4 @@
-"""Plain twins of the decoders: list everything, take the best. For sentences of a few words."""
+"""Reference implementations of the decoders for short sentences: enumerate all candidates and take the best."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def crossed(heads):
 
 @cache
 def all_trees(n, single_root=False, projective=False):
-    """Every tree of n words: int (count, n + 1)."""
+    """The heads of all trees of n words, int (count, n + 1)."""
     choices = [[h for h in range(n + 1) if h != d] for d in range(1, n + 1)]
     trees = [(-1, *heads) for heads in itertools.product(*choices)]
     trees = [t for t in trees if is_tree(t)]
@@ -45,12 +45,12 @@ def all_trees(n, single_root=False, projective=False):
 
 
 def best_arc_score(arc, n, single_root, projective=False):
-    """The largest sum of arc[h, d] over the arcs of a tree; -inf if each tree holds a forbidden arc."""
+    """The largest sum of arc[h, d] over the arcs of a tree; −inf if every tree contains a forbidden arc."""
     trees = all_trees(n, single_root, projective)[:, 1:]
     return arc.astype(np.float64)[trees, np.arange(1, n + 1)].sum(axis=1).max()
 
 
-# name: (position of the head, position of the dependent), the dependent leaves the stack
+# Reduce transitions, name: (head, dependent); the dependent leaves the stack.
 REDUCES = {
     "ra2": ("s2", "s0"),
     "ra": ("s1", "s0"),
@@ -60,7 +60,7 @@ REDUCES = {
     "la2": ("b0", "s1"),
 }
 
-# For each system, channels of each reduce as (channel, row, column); a shift is (0, s0, b0) in all of them.
+# For each system, the parts (channel, row, column) of each reduce; the part of a shift is always (0, s0, b0).
 SYSTEMS = {
     "mh3": {"la": [(1, "s0", "b0")], "ra": [(2, "s0", "b0")]},
     "mh4-two": {name: [(1 + t, "s0", "b0")] for t, name in enumerate(REDUCES)},
@@ -70,7 +70,7 @@ SYSTEMS = {
 
 @cache
 def transition_sequences(system, n):
-    """Every way from the stack [0] and the buffer 1…n, end to the stack [0] and the buffer [end]: (heads, parts)."""
+    """(heads, parts) of all computations from stack [0], buffer [1, …, end] to stack [0], buffer [end = n + 1]."""
     end = n + 1
     done = []
 
@@ -94,7 +94,7 @@ def transition_sequences(system, n):
 
 
 def best_transition_score(system, scores, arc_bonus, single_root):
-    """Score of the best sequence of transitions; -inf if all are forbidden."""
+    """The score of the best sequence of transitions; −inf if all are forbidden."""
     n = scores.shape[1] - 2
     best = -np.inf
     for heads, parts in transition_sequences(system, n):

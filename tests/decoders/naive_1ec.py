@@ -1,4 +1,4 @@
-"""Plain twin of the 1-endpoint-crossing decoders: list the trees, score each one as a tree, take the best."""
+"""Reference implementation of 1-endpoint-crossing decoding: enumerate the trees, score their parts, take the best."""
 
 from functools import cache
 
@@ -11,7 +11,7 @@ ARC, GRANDPARENT, SIBLING, CROSSED = range(4)
 
 
 def is_one_endpoint_crossing(heads):
-    """Whether the arcs that cross an arc have an end in common, for each arc."""
+    """Whether, for every arc, all arcs that cross it share an endpoint."""
     arcs = [(h, d) for d, h in enumerate(heads) if d > 0]
     for arc in arcs:
         crossing = [set(other) for other in arcs if naive.cross(arc, other)]
@@ -22,7 +22,7 @@ def is_one_endpoint_crossing(heads):
 
 @cache
 def all_trees(n, single_root=False):
-    """Every 1-endpoint-crossing tree of n words: int (count, n + 1)."""
+    """The heads of all 1-endpoint-crossing trees of n words, int (count, n + 1)."""
     if single_root:
         trees = all_trees(n)
         return trees[(trees == 0).sum(axis=1) == 1]
@@ -30,7 +30,11 @@ def all_trees(n, single_root=False):
 
 
 def parts(heads):
-    """The parts (channel, row, column) of a tree: sibling and grandparent parts only away from crossed arcs."""
+    """The parts (channel, row, column) of a tree.
+
+    A crossed arc has a single part, in channel CROSSED. An uncrossed arc may lack its sibling or grandparent part
+    because of crossed arcs next to it.
+    """
     n = len(heads) - 1
     none = n + 1
     crossed = naive.crossed(heads)
@@ -52,7 +56,8 @@ def parts(heads):
         if h != 0 and crossed[h]:
             continue
         grandparent = none if h == 0 else heads[h]
-        # Walk round the circle 0, …, n, none from m until the grandparent or the head comes; it must miss the head.
+        # Walk round the circle 0, …, n, none from m, in both directions. A walk yields a part if it reaches the
+        # grandparent before the head and passes no child of the head on a crossed arc.
         for direction in (1, -1):
             way = []
             at = (m + direction) % (n + 2)
@@ -66,7 +71,7 @@ def parts(heads):
 
 @cache
 def _part_numbers(n):
-    """For each tree, where its parts stand in the flat scores; behind the last number stands a 0."""
+    """Indices of the parts of each tree in the flat scores, padded with the index of a 0 after the last score."""
     size = n + 2
     table = np.full((len(all_trees(n)), 3 * n), 4 * size * size)
     for row, tree in zip(table, all_trees(n).tolist(), strict=True):
@@ -76,7 +81,7 @@ def _part_numbers(n):
 
 
 def tree_scores(scores, arc_bonus):
-    """Score of each tree of `all_trees`: float64 (count,)."""
+    """The scores of all trees in the order of `all_trees`, float64 (count,)."""
     n = scores.shape[1] - 2
     flat = np.append(scores.astype(np.float64).ravel(), 0)
     arcs = arc_bonus.astype(np.float64)[all_trees(n)[:, 1:], np.arange(1, n + 1)]
@@ -84,7 +89,7 @@ def tree_scores(scores, arc_bonus):
 
 
 def best_score(scores, arc_bonus, single_root):
-    """The largest score of a tree; -inf if all are forbidden."""
+    """The score of the best tree; −inf if all are forbidden."""
     of_trees = tree_scores(scores, arc_bonus)
     if single_root:
         of_trees = of_trees[(all_trees(scores.shape[1] - 2) == 0).sum(axis=1) == 1]
@@ -92,7 +97,7 @@ def best_score(scores, arc_bonus, single_root):
 
 
 def count_derivations(grammar, goal, n):
-    """In how many ways the rules of a grammar build the goal."""
+    """The number of derivations of the item ``goal`` for n words by the rules of a grammar."""
     kinds = grammar.kinds
 
     @cache
@@ -116,7 +121,7 @@ def count_derivations(grammar, goal, n):
                         if grammar.channel[part] < 0:
                             ways *= count(part, *positions)
                         elif grammar.arc[part]:
-                            ways *= positions[1] != 0  # nothing heads the root
+                            ways *= positions[1] != 0  # the root has no head
                         if ways == 0:
                             break
                     total += ways

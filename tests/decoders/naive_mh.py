@@ -1,7 +1,7 @@
-"""Plain twins of the transition-based chart decoders, written from the deduction system alone.
+"""Reference implementations of the transition-based chart decoders, written from the deduction system alone.
 
 An item is a tuple of heads (h1, …, hm), 2 ≤ m ≤ k: k = 3 gives MH3 (arc-hybrid), k = 4 gives MH4. A move is a tuple
-(name, s1, s0, b0); the s1 of a shift is left out (−1): no score looks at it.
+(name, s1, s0, b0); the s1 of a shift is −1, as no score depends on it.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ REDUCES = ("ra2", "ra", "la", "ra'", "la'", "la2")
 
 
 def shift(left):
-    """The move that COMBINE of an item with its right neighbour stands for."""
+    """The shift that COMBINE performs between the item ``left`` and its right neighbour."""
     return ("shift", -1, left[-2], left[-1])
 
 
 def links(item):
-    """(move, head, dependent) of every LINK of an item: an inner head gets another head of the item, never the end.
+    """(move, head, dependent) of each LINK of an item, which attaches an inner head to another head of the item.
 
-    Whether a head is the end is not known here: the caller drops the arcs from it.
+    The end of the sentence cannot have dependents, but is not known here: the caller drops its arcs.
     """
     s2, s1, s0, b0 = (-1,) * (4 - len(item)) + tuple(item)
     found = [("ra", s1, s0), ("la", b0, s0)]
@@ -32,7 +32,7 @@ def links(item):
 
 
 def parts_of(decoder, move):
-    """Rows (channel, row, column) of a move."""
+    """The parts (channel, row, column) of a move."""
     name, s1, s0, b0 = move
     if decoder == "mh3":
         return [(("shift", "la", "ra").index(name), s0, b0)]
@@ -44,7 +44,7 @@ def parts_of(decoder, move):
 
 @cache
 def _sequences(item, k, end):
-    """Every distinct (moves, arcs) that derives an item."""
+    """The set of all (moves, arcs) that derive an item."""
     found = set()
     if len(item) == 2 and item[1] == item[0] + 1:
         found.add(((), ()))
@@ -66,7 +66,7 @@ def _sequences(item, k, end):
 
 @cache
 def derivations(decoder, n):
-    """Every derivation of n words: heads (D, n + 1) and parts (D, P, 3)."""
+    """Heads, int (D, n + 1), and parts, int (D, P, 3), of all D derivations of n words."""
     sequences = sorted(_sequences((0, n + 1), K[decoder], n + 1))
     heads = np.full((len(sequences), n + 1), -1)
     for row, (_, arcs) in zip(heads, sequences, strict=True):
@@ -77,7 +77,7 @@ def derivations(decoder, n):
 
 
 def enumerated_scores(decoder, scores, arc_bonus, single_root):
-    """Heads and scores of every derivation, best or not."""
+    """Heads, int (D, n + 1), and scores, float64 (D,), of all D derivations."""
     n = scores.shape[1] - 2
     heads, parts = derivations(decoder, n)
     if single_root:
@@ -88,7 +88,7 @@ def enumerated_scores(decoder, scores, arc_bonus, single_root):
 
 
 def best_score(decoder, scores, arc_bonus, single_root):
-    """Score of the best derivation by memoised recursion over items; the root's children are counted (0, 1, more)."""
+    """The best score, by memoised recursion over items with their number of root children (0, 1, or 2 for more)."""
     k, end = K[decoder], scores.shape[1] - 1
     scores, arc_bonus = scores.astype(np.float64), arc_bonus.astype(np.float64)
 
@@ -121,7 +121,7 @@ def best_score(decoder, scores, arc_bonus, single_root):
 
 
 def run_transitions(n, names):
-    """Heads after the moves of the MH4 transition system called ``names``, from the stack [] and the buffer 0…n + 1."""
+    """Heads after the MH4 transitions ``names``, from stack [] and buffer [0, …, n + 1]."""
     stack, buffer, heads = [], list(range(n + 2)), [-1] * (n + 1)
     for name in names:
         if name == "shift":

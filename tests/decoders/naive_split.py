@@ -1,4 +1,4 @@
-"""Nederhof (2019), Table 2, as it stands there: recursive equations over any semiring."""
+"""The recursive equations of Nederhof (2019), Table 2, taken literally, over any semiring."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 
 class Rules(NamedTuple):
-    """A split grammar as lists."""
+    """The rules of a split grammar."""
 
     initial: dict  # a: (B, C) for (B, C) → a
     complete: list  # (A, B, C) for A → (B, C)
@@ -25,7 +25,7 @@ class Rules(NamedTuple):
 
 
 class Trees:
-    """Values are multisets of sets of edges: all derivations, listed. Weights are ``{edge: 1}`` or nothing."""
+    """Semiring whose values list all derivations: multisets of sets of edges."""
 
     zero: ClassVar = Counter()
     one: ClassVar = Counter({frozenset(): 1})
@@ -48,7 +48,7 @@ class Trees:
 
 
 class MaxCount:
-    """Values are (best score, number of derivations that have it); None is −∞."""
+    """Semiring whose values are (best score, number of derivations with it); a score of None means −∞."""
 
     zero = (None, 0)
     one = (0, 1)
@@ -70,7 +70,7 @@ class MaxCount:
 
 
 def table2(rules, start, string, weights, semiring):
-    """W; ``weights[i][j]`` is a number or None."""
+    """W of Table 2 for a whole string; ``weights[i][j]`` is a number, or None if the edge is forbidden."""
 
     def total(values):
         result = semiring.zero

@@ -1,4 +1,4 @@
-"""What decoders say beyond the best tree: against enumeration for a few words, against each other for more."""
+"""Max-marginals, margins and k-best trees: against enumeration for a few words, against each other for more."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -21,7 +21,10 @@ kinds = st.sampled_from(["normal", "ties", "forbid", "given"])
 
 
 def problem(name, n, seed, kind="normal"):
-    """Scores and arc bonus: integers tie, "forbid" leaves out a quarter of everything, "given" fixes some heads."""
+    """Random scores and arc bonus.
+
+    Kind "ties" draws small integers, "forbid" forbids a quarter of the parts and arcs, "given" fixes 40% of the heads.
+    """
     rng = np.random.default_rng(seed)
     shape = (len(get_decoder(name).channels) + 1, n + 2, n + 2)
     numbers = (rng.integers(-2, 3, shape) if kind == "ties" else rng.normal(size=shape)).astype(np.float32)

@@ -1,6 +1,6 @@
-"""What decoders say beyond the best tree, for sentences too long to enumerate: it must hold together.
+"""Max-marginals, margins and k-best trees of longer sentences, against decoding with constraints.
 
-Classes that have no outside pass decode again for each word: fewer examples, or none but behind ``slow``.
+Decoders without an outside pass decode again for each word, so they get fewer examples, or only ``slow`` ones.
 """
 
 from itertools import pairwise
@@ -22,7 +22,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 def feasible(name, n, seed, kind, single_root):
-    """As `problem`, but what is forbidden or given leaves one derivation at least, drawn at random."""
+    """Like `problem`, but "forbid" and "given" leave at least one derivation, drawn at random, allowed."""
     scores, bonus = problem(name, n, seed, "ties" if kind == "ties" else "normal")
     rng = np.random.default_rng(seed)
     kept = get_decoder(name, single_root).decode(rng.normal(size=scores.shape).astype(np.float32))
@@ -38,7 +38,7 @@ def feasible(name, n, seed, kind, single_root):
 
 
 def forced(bonus, h, d):
-    """The arc bonus that leaves d no head but h."""
+    """``bonus`` with every head of d forbidden except h."""
     only = bonus.copy()
     only[:, d] = -np.inf
     only[h, d] = bonus[h, d] if h != d else -np.inf
@@ -53,7 +53,7 @@ def score_or_nothing(decoder, scores, bonus):
 
 
 def check_of_the_class(decoder, derivation, scores, bonus):
-    """A tree with these root children that the decoder can build; its best derivation is worth no less."""
+    """Check that the derivation's tree is in the decoder's class, and that its best derivation scores no less."""
     heads = derivation.heads
     assert is_tree(heads, decoder.single_root)
     best = decoder.derive_batch(scores[None], [heads])[0]
@@ -62,7 +62,7 @@ def check_of_the_class(decoder, derivation, scores, bonus):
 
 
 def check_some_arcs(name, n, seed, kind, single_root, arcs):
-    """Max-marginals against decoding with the arc forced; the best of each column is the score of the best tree."""
+    """Check max-marginals of random arcs against decoding with the arc forced, column maxima against the best tree."""
     decoder = get_decoder(name, single_root)
     scores, bonus = feasible(name, n, seed, kind, single_root)
     found = decoder.max_marginals(scores, bonus)

@@ -1,4 +1,4 @@
-"""What every decoder promises, whatever its trees and its scores."""
+"""The contract that every decoder fulfils, whatever its class of trees and its scores."""
 
 import os
 import subprocess
@@ -43,7 +43,7 @@ def random_bonus(n, seed, forbid=0.0):
 
 
 def only(heads, otherwise=-np.inf, there=0.0):
-    """An arc bonus of ``there`` on the arcs of a tree and of ``otherwise`` on all others."""
+    """An arc bonus that is ``there`` on the arcs of a tree and ``otherwise`` on all other arcs."""
     bonus = np.full((len(heads) + 1, len(heads) + 1), otherwise, np.float32)
     mark_arcs(bonus, heads, there)
     return bonus
@@ -89,7 +89,7 @@ def test_any_number_of_root_children_on_request(name):
 
 @given(n=lengths, seed=seeds, single_root=st.booleans(), forbid=st.sampled_from([0, 0.3]))
 def test_a_larger_class_of_trees_has_a_better_best_tree(n, seed, single_root, forbid):
-    """Scores on arcs alone, which every decoder takes as a bonus: mst ≥ mh4 ≥ mh3 = eisner."""
+    """With scores of arcs alone, given as a bonus, the best scores are ordered mst ≥ mh4 ≥ mh3 = eisner."""
     bonus = random_bonus(n, seed, forbid) + random_scores(get_decoder("mst"), n, seed)[0]
     best = {}
     for name in ("mst", "mh4-two", "mh4-hybrid", "mh3", "eisner"):
@@ -221,7 +221,7 @@ def test_a_batch_decodes_as_its_sentences_do(name, search, threads, monkeypatch)
     rng = np.random.default_rng(7)
     scores = rng.normal(size=(len(sizes), len(decoder.channels), 11, 11)).astype(np.float32)
     bonus = rng.integers(-2, 3, (len(sizes), 11, 11)).astype(np.float32)
-    for b, n in enumerate(sizes):  # rubbish in the padding
+    for b, n in enumerate(sizes):  # padding must be ignored
         scores[b, :, n + 2 :] = scores[b, :, :, n + 2 :] = 1e6
         bonus[b, n + 2 :] = bonus[b, :, n + 2 :] = 1e6
     batch = decoder.decode_batch(scores, sizes, bonus, threads=threads)
@@ -230,7 +230,7 @@ def test_a_batch_decodes_as_its_sentences_do(name, search, threads, monkeypatch)
         assert (batch[b].heads == alone.heads).all()
         assert (batch[b].parts == alone.parts).all()
         assert batch[b].score == alone.score
-    bonus[1, :, 2] += 2.0**30  # without which no tree is
+    bonus[1, :, 2] += 2.0**30  # word 2 of sentence 1: part of every tree
     batch = decoder.decode_batch(scores, sizes, bonus, threads=threads)
     together = decoder.decode_together(scores, sizes, bonus, threads=threads)
     assert together.counts.tolist() == [len(derivation.parts) for derivation in batch]
@@ -301,7 +301,7 @@ def test_two_words_that_only_the_root_may_head_are_infeasible_with_one_root_chil
 @pytest.mark.parametrize("mask", [-1e6, -1e9, -1e30, -3.4e38])
 @pytest.mark.parametrize("n", [2, 5])
 def test_a_large_negative_number_forbids_as_infinity_does(name, n, mask):
-    """Word 2 below the root: with one root child the penalty for others must not swallow the other scores."""
+    """Only the root may head word 2; keeping other words from the root must not cost the scores their precision."""
     decoder = get_decoder(name)
     for seed in range(5):
         scores, bonus = random_scores(decoder, n, seed), np.zeros((n + 2, n + 2), np.float32)
@@ -350,7 +350,7 @@ def test_nan_and_infinity_are_refused(name, value):
     scores, bonus = random_scores(decoder, 4, 0), random_bonus(4, 0)
     for array in (scores[-1], bonus):
         kept, array[1, 2] = array[1, 2], value
-        array[2, 1] = -np.inf  # together with +inf the sum would be NaN
+        array[2, 1] = -np.inf  # −inf + inf would be NaN
         with pytest.raises(ValueError, match="NaN"):
             decoder.decode(scores, bonus)
         array[1, 2] = kept

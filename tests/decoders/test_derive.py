@@ -1,4 +1,4 @@
-"""The best derivation of a given tree, against decoding with all other arcs forbidden."""
+"""`derive_batch`, the best derivation of a given tree, against decoding with all other arcs forbidden."""
 
 import naive
 import numpy as np
@@ -11,7 +11,7 @@ from mh4.decoders.closest import closest_tree
 from mh4.decoders.trees import mark_arcs
 
 NAMES = decoder_names()
-CHARTS = ("mh3", "mh4-two", "mh4-hybrid")  # several derivations a tree
+CHARTS = ("mh3", "mh4-two", "mh4-hybrid")  # several derivations per tree
 every_decoder = pytest.mark.parametrize("name", NAMES)
 seeds = st.integers(0, 2**32 - 1)
 
@@ -23,7 +23,7 @@ def numbers(rng, shape, ties, forbidden=0.0):
 
 
 def by_decoding(decoder, scores, tree):
-    """Parts and score of the best derivation of a tree, None if there is none."""
+    """Parts and score of the best derivation of a tree, found by decoding; None if there is none."""
     only = np.full(scores.shape[1:], -np.inf, np.float32)
     mark_arcs(only, tree, 0.0)
     try:
@@ -49,7 +49,7 @@ def derived(decoder, scores, tree):
 
 def as_decoded(decoder, scores, tree):
     found, expected = derived(decoder, scores, tree), by_decoding(decoder, scores, tree)
-    if decoder.name.startswith("1ec") and found and expected:  # walking back finds the parts in another order
+    if decoder.name.startswith("1ec") and found and expected:  # backtracking lists the parts in another order
         return sorted(found[0]) == sorted(expected[0]) and found[1] == pytest.approx(expected[1], abs=1e-4)
     return found == expected
 
@@ -58,7 +58,7 @@ def as_decoded(decoder, scores, tree):
 @pytest.mark.parametrize("single_root", [True, False])
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_every_tree(name, n, single_root):
-    """Trees of the class and others, with ties and forbidden parts: the same derivation, of many or of none."""
+    """Trees inside and outside the decoder's class, with ties and forbidden parts."""
     decoder = get_decoder(name, single_root)
     rng = np.random.default_rng(n)
     for tree in naive.all_trees(n):
@@ -76,7 +76,7 @@ def test_every_tree_of_five_words(name):
 
 
 def random_tree(kind, n, rng):
-    """With short arcs, as in treebanks; "mh4-two" makes trees with crossing arcs."""
+    """The tree that the decoder ``kind`` finds for random scores; most have short arcs, "mh4-two" has crossing ones."""
     decoder = get_decoder(kind, single_root=bool(rng.random() < 0.8))
     scores = rng.normal(size=(len(decoder.channels), n + 2, n + 2)).astype(np.float32)
     positions = np.arange(n + 2)
@@ -137,7 +137,7 @@ def test_trees_with_most_items(name, shape):
 
 @every_decoder
 def test_a_padded_batch(name):
-    """Sentence by sentence the same; what stands in the padding does not matter, nor do two trees share anything."""
+    """Results equal those of single sentences, ignore NaN in the padding, and share no memory."""
     decoder = get_decoder(name)
     rng = np.random.default_rng(3)
     trees = [random_tree("eisner", n, rng) for n in (4, 9, 1, 7)]

@@ -26,7 +26,7 @@ def test_golden(single_root, suffix):
 
 @pytest.mark.parametrize("n", [7, 8, 9, 15, 16, 17, 50])
 def test_projective_tree_is_found_again_at_any_length(n):
-    """Around multiples of the vector width: where the best tree of all is projective, it is Eisner's too."""
+    """Eisner's algorithm finds the best of all trees if it is projective; lengths around multiples of vector widths."""
     rng = np.random.default_rng(n)
     heads = get_decoder("eisner").decode(rng.normal(size=(1, n + 2, n + 2)).astype(np.float32)).heads
     assert is_projective(heads)

@@ -1,4 +1,4 @@
-"""What stands in for a chart that is too large, and for a beam that has lost the allowed arcs."""
+"""The fallbacks for a chart that is too large and for a beam that finds no allowed derivation."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ CHARTS = [name for name in decoder_names() if name != "mst"]
 
 
 def problem(decoder, n, seed=0, known=0.0):
-    """Scores, an arc bonus that leaves a share of the words one head only, and these heads, −1 elsewhere."""
+    """Scores, an arc bonus that fixes the heads of a share ``known`` of the words, and these heads (−1: not fixed)."""
     rng = np.random.default_rng(seed)
     scores = rng.normal(size=(len(decoder.channels), n + 2, n + 2)).astype(np.float32)
     tree = get_decoder("eisner").decode(rng.normal(size=(1, n + 2, n + 2))).heads
@@ -25,7 +25,7 @@ def problem(decoder, n, seed=0, known=0.0):
 
 
 def without_room(name, n, search="exact"):
-    """A decoder whose chart does not take n words."""
+    """A decoder whose memory limit is just too low for n words."""
     decoder = get_decoder(name, search=search)
     chart = decoder.chart if search != "exact" else decoder
     chart.memory_limit = chart.chart_bytes(n) - 1

@@ -1,4 +1,4 @@
-"""One forest for several questions: each is answered as if it were asked alone, and in any order."""
+"""Results of a forest are the same whether computed alone or after others, in any order."""
 
 import itertools
 
@@ -26,7 +26,7 @@ QUESTIONS = {
 
 
 def flat(answer):
-    """Arrays as lists, whatever they are in."""
+    """Convert all arrays in an answer to lists, also in nested tuples and lists."""
     if isinstance(answer, np.ndarray):
         return answer.tolist()
     return [flat(one) for one in answer] if isinstance(answer, (tuple, list)) else answer
@@ -65,11 +65,11 @@ def test_one_fill_serves_all_questions(monkeypatch):
     monkeypatch.setattr("mh4.decoders.mh4._decode", counted(fills))
     forest = decoder.forest(*problem("mh4-hybrid", 12, 0))
     forest.best, forest.margins, forest.max_marginals, forest.k_best(5), forest.span(2, 6)
-    assert len(fills) == 2  # `_run` and what it calls
+    assert len(fills) == 2  # a single fill: `_run` and the `_decode` in it
 
 
 def counted(calls):
-    """The kernel that fills charts, counting its calls."""
+    """The kernel that fills charts, wrapped to append to ``calls`` at each call."""
     from mh4.decoders import mh4
 
     kernel = mh4._decode
@@ -104,7 +104,7 @@ def test_short_forms_say_the_same():
 
 
 def spans_by_enumeration(name, scores, bonus, single_root):
-    """Every span, by all sequences of moves, or all projective attachments, of the words in it."""
+    """The best score of every span (i, l), float64 (n + 2, n + 2), by enumerating the derivations of its item."""
     n = len(bonus) - 2
     scores, bonus = scores.astype(np.float64), bonus.astype(np.float64)
     found = np.full((n + 2, n + 2), -np.inf)
@@ -169,7 +169,7 @@ def test_behind_a_fallback_that_does_not_fit():
 @pytest.mark.parametrize("name", ["mh4-two", "mh4-hybrid"])
 @pytest.mark.parametrize("n", [3, 12, 40])
 def test_without_differences_between_scores_there_are_k_trees_all_the_same(name, n):
-    """Every derivation is the best: they are too many to be listed."""
+    """All derivations tie for the best score, and there are too many to list."""
     decoder = get_decoder(name)
     trees = decoder.k_best(np.zeros((len(decoder.channels), n + 2, n + 2), np.float32), 7)
     assert len({tuple(tree.heads) for tree in trees}) == 7
@@ -202,7 +202,7 @@ def test_the_nearly_best_derivations_hold_what_margins_find(name, kind, seed, si
 
 @pytest.mark.parametrize("seed", range(8))
 def test_no_tree_is_listed_that_others_may_beat(seed):
-    """Edges of derivations that lose little also combine to trees that lose much: no better one must be missing."""
+    """Edges of nearly best derivations also combine into much worse trees, which must not displace better ones."""
     decoder = get_decoder("mh4-hybrid")
     forest = decoder.forest(*problem("mh4-hybrid", 12, seed))
     best, solved = forest.best, forest._current()
@@ -223,7 +223,7 @@ def test_more_is_looked_at_where_trees_are_missing(monkeypatch):
 
 
 def test_a_large_gap_is_not_left_to_the_chart():
-    """The second best tree pays a mask: it is found, with all its digits."""
+    """Every tree but the best pays at least one mask of −1e9; the others are found with full precision."""
     decoder = get_decoder("mh4-hybrid")
     scores, bonus = problem("mh4-hybrid", 5, 0)
     best = decoder.decode(scores, bonus)

@@ -1,4 +1,4 @@
-"""The vector type does what numpy would, with the JIT and without."""
+"""`Lanes` computes the same as numpy, with and without the JIT."""
 
 import os
 import subprocess
@@ -55,7 +55,7 @@ def _in_double(a, x, out):
 
 @njit(nogil=True)
 def _max_plus(flat, out, count):
-    """out[i] = max over k of flat[k · count + i] + k, sixteen i at a time."""
+    """out[i] = max over k < 4 of flat[k · count + i] + k, for `WIDE` values of i at a time."""
     for i in range(0, count, WIDE):
         best = splat(NEG, WIDE)
         for k in range(4):
@@ -130,7 +130,7 @@ def test_scratch_is_aligned_and_reused():
 
 
 def test_kernels_run_as_plain_python():
-    """With the JIT off the same kernels run on numpy, line by line, and find the same."""
+    """With the JIT off, kernels run on numpy and give the same results."""
     program = """
 import sys
 import numpy as np

@@ -1,4 +1,4 @@
-"""Large numbers that no derivation avoids hide none of the others, however large they are."""
+"""Large numbers that no derivation can avoid must not hide the differences between small scores."""
 
 import enumerated
 import numpy as np
@@ -17,7 +17,7 @@ kinds = st.sampled_from(["instead", "added", "on arcs", "of two sizes", "positiv
 
 
 def masked(name, n, seed, mask, kind):
-    """Scores and arc bonus, float64, a good part of them masked."""
+    """Scores and arc bonus, float64, with a large number ``mask`` in 10 to 80% of the places."""
     rng = np.random.default_rng(seed)
     shape = (len(get_decoder(name).channels) + 1, n + 2, n + 2)
     numbers = rng.normal(size=shape).astype(np.float32) * rng.choice([1.0, 3.0, 20.0])
@@ -26,22 +26,22 @@ def masked(name, n, seed, mask, kind):
         where[:-1] = False
     if kind == "of two sizes":
         mask = rng.choice([mask, 1e-3 * mask], shape)
-    if kind == "of both signs":  # so that float64 tells apart what is left where they cancel out
+    if kind == "of both signs":  # bounded: where masks cancel out, float64 must keep the rest
         mask = max(mask, -1e9) * rng.choice([-1.0, 1.0], shape)
     numbers = np.where(where, numbers + mask if kind == "added" else -mask if kind == "positive" else mask, numbers)
     return numbers[:-1], numbers[-1]
 
 
 def rounding(score):
-    """Of float64 sums of masks, and of float32 sums of the other numbers."""
+    """Tolerance for rounding in float64 sums of masks and float32 sums of the other numbers."""
     return 2e-3 + 4e-15 * abs(score)
 
 
 @pytest.mark.parametrize("name", decoder_names())
 @given(n=st.integers(2, 4), seed=st.integers(0, 2**32 - 1), mask=masks, kind=kinds, single_root=st.booleans())
-@example(n=4, seed=201764, mask=-1e9, kind="positive", single_root=False)  # less what all share, they cancel out
-@example(n=4, seed=356049034, mask=-1e9, kind="positive", single_root=True)  # they sum to −2e-7, not 0
-@example(n=2, seed=1442924093, mask=-1e30, kind="positive", single_root=False)  # in cells that no derivation has
+@example(n=4, seed=201764, mask=-1e9, kind="positive", single_root=False)  # without the shared part, masks cancel out
+@example(n=4, seed=356049034, mask=-1e9, kind="positive", single_root=True)  # masks sum to −2e-7, not 0
+@example(n=2, seed=1442924093, mask=-1e30, kind="positive", single_root=False)  # masks in cells that no derivation uses
 @settings(max_examples=30)
 def test_masks_hide_nothing(name, n, seed, mask, kind, single_root):
     decoder = get_decoder(name, single_root)
@@ -67,10 +67,10 @@ def test_masks_hide_nothing(name, n, seed, mask, kind, single_root):
     mask=st.sampled_from([0.0, -1e14]),
     single_root=st.booleans(),
 )
-@example(n=4, seed=315, top=9, mask=-1e14, single_root=True)  # for eisner, levels must end at gaps
+@example(n=4, seed=315, top=9, mask=-1e14, single_root=True)  # eisner needs levels that end at gaps
 @settings(max_examples=60)
 def test_numbers_of_all_sizes(name, n, seed, top, mask, single_root):
-    """Sums of large numbers differ by less than the small ones: no level decides before the next, but masks do."""
+    """Sums of large scores may differ by less than small scores, so no level may decide first, except that of masks."""
     decoder, rng = get_decoder(name, single_root), np.random.default_rng(seed)
     shape = (len(decoder.channels) + 1, n + 2, n + 2)
     numbers = rng.choice([-1, 1], shape) * 10 ** rng.uniform(2, top, shape)
@@ -135,7 +135,7 @@ def test_three_thousand_short_of_the_best_tree():
 
 @pytest.mark.parametrize("name", ["mst", "eisner", "mh4-hybrid"])
 def test_a_mask_that_forty_words_cannot_avoid(name):
-    """Three words have no other heads than each other: one mask must be paid, which one, the other scores say."""
+    """Three words can only be heads of each other without a mask, so one mask must be paid; the scores choose which."""
     decoder, rng = get_decoder(name), np.random.default_rng(0)
     scores = rng.normal(size=(len(decoder.channels), 42, 42)).astype(np.float32)
     for mask in (-1e9, -1e30):

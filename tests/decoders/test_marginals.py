@@ -1,4 +1,4 @@
-"""Sums over derivations: against enumeration for a few words, against each other and on hard numbers for more."""
+"""Sums over derivations: against enumeration for a few words, for consistency and extreme numbers on more."""
 
 import itertools
 
@@ -26,7 +26,7 @@ every_summing_decoder = pytest.mark.parametrize("name", NAMES)
 
 
 def check_numbers(found, n):
-    """No NaN, nothing beyond 1, every word has a head."""
+    """Check that marginals of arcs are probabilities that sum to 1 for each word, and that all numbers are finite."""
     assert np.isfinite(found.log_partition)
     assert found.arcs.shape[0] == n + 2
     assert (found.arcs >= 0).all()
@@ -113,10 +113,10 @@ def test_parts_are_the_gradient_of_the_log_partition_function(name, n, seed, kin
 
 
 def numbers_of_scale(kind, scale, rng, shape):
-    """Numbers whose exponentials are about to leave the range of floats, or have left it, and weigh each other up."""
+    """Numbers of size ``scale`` and both signs: exponentials may overflow or underflow although sums cancel out."""
     signs = rng.choice([-2, -1, 0, 1, 2], shape, p=[0.04, 0.06, 0.8, 0.06, 0.04])
     numbers = {"normal": rng.normal(size=shape), "balanced": rng.choice([-1, 0, 1], shape), "sparse": signs}.get(kind)
-    if numbers is None:  # a few far apart from the others
+    if numbers is None:  # "a few far apart"
         return rng.normal(size=shape) + scale * np.sign(signs)
     return numbers * scale
 
@@ -206,7 +206,7 @@ def test_of_huge_numbers_the_best_tree_gets_it_all(name, scale, single_root):
 @pytest.mark.parametrize("mask", [-1e4, -1e9, -1e10, -1e13, -1e20, -1e30, 1e10, 1e20])
 @pytest.mark.parametrize("uneven", [0, 0.01])
 def test_masks_that_cannot_be_avoided_leave_the_rest_as_probable_as_it_is(name, mask, uneven, single_root):
-    """Only derivations with the fewest masks are left, or with the most rewards of that size."""
+    """Only derivations with the best sum of masks have a probability: the fewest penalties, or the most rewards."""
     decoder = get_decoder(name, single_root)
     for n, seed in ((2, 0), (3, 1), (4, 2)):
         rng, size = np.random.default_rng(seed), (n + 2, n + 2)
@@ -225,7 +225,7 @@ def test_masks_that_cannot_be_avoided_leave_the_rest_as_probable_as_it_is(name, 
 
 
 def check_certain(decoder, scores, bonus):
-    """Max-marginals and margins are numbers that fit each other."""
+    """Check that max-marginals and margins are not NaN and agree with the best tree."""
     best, values, heads = decoder.margins(scores, bonus)
     n = len(values) - 1
     assert (values >= 0).all()  # false for NaN, too
@@ -326,7 +326,7 @@ def test_samples_are_as_frequent_as_they_are_probable(name, single_root):
 @pytest.mark.parametrize("single_root", [True, False])
 @pytest.mark.parametrize("scale", [1.0, 4.0, 300.0])
 def test_trees_are_drawn_alike_without_loops(single_root, scale, monkeypatch):
-    """Where words attract each other, on logarithms if need be: many trees tie."""
+    """Sampling without loops has the right marginals, also when many trees tie or weights need logarithms."""
     decoder = get_decoder("mst", single_root)
     scores = np.random.default_rng(3).integers(-1, 2, (1, 6, 6)) * scale
     expected, count = decoder.marginals(scores), 2000
@@ -371,7 +371,7 @@ def test_what_is_not_a_sum():
     for number in (np.nan, np.inf):
         with pytest.raises(ValueError, match="NaN or"):
             decoder.marginals(np.full_like(scores, number), bonus)
-    for sign in (-1, 1):  # as quotients they would be infinite, and −inf is forbidden
+    for sign in (-1, 1):  # the quotients would be infinite, and −inf means forbidden
         with pytest.raises(ValueError, match="too large to be summed at a temperature"):
             decoder.marginals(np.full_like(scores, sign), temperature=1e-310)
     with pytest.raises(ValueError, match="cannot be negative"):
@@ -446,11 +446,11 @@ def test_what_all_derivations_share_changes_no_probability(name, constant, monke
     decoder = get_decoder(name)
     scores, bonus = (x.astype(np.float64) for x in problem(name, 12, 0))
     (tree,) = decoder.sample(scores, 1, bonus, rng=0)
-    monkeypatch.setattr(mh4_sums, "LogSums", None)  # which would take fifty times as long
+    monkeypatch.setattr(mh4_sums, "LogSums", None)  # the slow sums on logarithms must not be needed
     expected = decoder.part_marginals(scores, bonus)
     found = decoder.part_marginals(scores + constant, bonus - constant)
     check_numbers(found, 12)
-    np.testing.assert_allclose(found.arcs, expected.arcs, atol=1e-5)  # what float64 keeps of a score
+    np.testing.assert_allclose(found.arcs, expected.arcs, atol=1e-5)  # the precision of a score that float64 keeps
     np.testing.assert_allclose(found.parts, expected.parts, atol=1e-5)
     shared = constant * (len(tree.parts) - 12)
     log_partition = decoder.log_partition(scores + constant, bonus - constant)
@@ -474,5 +474,5 @@ def test_four_hundred_words(name, kind):
 @every_summing_decoder
 @pytest.mark.parametrize("kind", ["all equal", "spread", "far apart", "plus or minus", "a few far apart"])
 def test_long_sentences_whatever_it_takes(name, kind):
-    # In logarithms, MH4 takes minutes for so many words.
+    # On logarithms, MH4 would take minutes for 400 words.
     check_long_sentence(name, kind, 120 if name.startswith("mh4") else 400)

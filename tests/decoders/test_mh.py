@@ -17,13 +17,13 @@ CASES = [
     (name, case, suffix)
     for name in NAMES
     for case in GOLDEN[name][1]
-    for suffix in (("", "_free") if name == "mh3" else ("",))  # with one child of the root and with any number
+    for suffix in (("", "_free") if name == "mh3" else ("",))  # one root child, any number
 ]
-TWO_CHANNEL = np.array([0, 4, 5, 6, 1, 2, 3])  # golden action of mh4_two -> our channel
+TWO_CHANNEL = np.array([0, 4, 5, 6, 1, 2, 3])  # our channel for each action in the golden files of mh4-two
 
 
 def golden_scores(name, data, case):
-    """Scores in the contract's layout."""
+    """Golden scores as (C, N, N), in the decoder's order of channels."""
     if name == "mh3":
         return data[case + "scores"].transpose(2, 0, 1)
     if name == "mh4-two":
@@ -50,7 +50,7 @@ def random_problem(name, seed, n, forbidden=0.0, integers=False):
 
 
 def decode_or_nothing(decoder, scores, bonus, expected, tolerance):
-    """The best derivation, of the expected score; None where that is −inf, as the decoder has to say."""
+    """Decode and check the score; if −inf is expected, check for InfeasibleError and return None."""
     if expected == -np.inf:
         with pytest.raises(InfeasibleError):
             decoder.decode(scores, bonus)
@@ -113,7 +113,7 @@ def test_best_of_all_derivations(name, seed, n, forbidden, integers, single_root
 
 @pytest.mark.parametrize("name", NAMES)
 def test_one_root_child_builds_every_such_tree(name):
-    """Of the trees of 5 words exactly those with one root child are feasible."""
+    """Of the derivable trees of 5 words, exactly those with one root child are feasible."""
     heads, _ = derivations(name, 5)
     decoder = get_decoder(name)
     scores = np.zeros((len(decoder.channels), 7, 7), np.float32)
@@ -145,14 +145,14 @@ def test_same_score_as_the_plain_twin(name, seed, n, forbidden, single_root):
 
 @pytest.mark.parametrize("n", [15, 16, 17, 18, 24, 33])
 def test_whole_panels_and_remainders(n):
-    """Sizes around multiples of the lanes, where a word more begins a new panel."""
+    """Lengths around multiples of the vector width, where one more word starts a new panel."""
     scores, bonus = random_problem("mh4-hybrid", n, n, forbidden=0.02)
     found = get_decoder("mh4-hybrid").decode(scores, bonus)
     assert found.score == pytest.approx(best_score_by_rows(scores, bonus), abs=1e-3)
 
 
 def best_score_by_rows(scores, bonus):
-    """The recurrences in float64 for mh4-hybrid with one root child: the recursion over items would take too long."""
+    """Best mh4-hybrid score with one root child, by recurrences in float64; recursion over items would be too slow."""
     end = scores.shape[1] - 1
     shift, a, b = scores[0].astype(float), scores[1:7].astype(float), scores[7:].astype(float)
     arc = bonus.astype(float)
@@ -161,7 +161,7 @@ def best_score_by_rows(scores, bonus):
     c3 = np.full((end + 1,) * 3, -np.inf)
     ra2, ra, la, ra1, la1, la2 = range(6)
     closed = arc.copy()
-    closed[0] = -np.inf  # the root's row before the last move
+    closed[0] = -np.inf  # no arcs from the root before the last move
     for l in range(1, end + 1):
         c2[l - 1, l] = 0
         for j in range(l - 1, -1, -1):
@@ -203,7 +203,7 @@ def test_parts_are_a_shift_and_a_reduce_for_each_word(name, n):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_scratch_memory_carries_nothing_over(name):
-    """Sentences of changing length, with and without forbidden parts, give the same in any order."""
+    """Sentences of different lengths, with and without forbidden parts, have the same results in any order."""
     problems = [random_problem(name, *numbers) for numbers in [(0, 40, 0.0), (1, 7, 0.02), (3, 23, 0.01)]]
     decoder = get_decoder(name)
     first = [decoder.decode(*problem) for problem in problems]
@@ -220,7 +220,7 @@ def test_every_projective_tree_is_its_own_closest_tree():
 
 @pytest.mark.parametrize("name", ["mh4-two", "mh4-hybrid"])
 def test_some_trees_of_the_transition_system_are_not_in_the_chart(name):
-    """Section 3.2: the deduction system cannot interleave these moves, though the transition system can."""
+    """Section 3.2 of the paper: the transition system can interleave these moves, but the deduction system cannot."""
     moves = ["shift"] * 3 + ["la2"] + ["shift"] * 2 + ["la2", "shift", "ra", "ra", "ra"]
     heads = run_transitions(5, moves)
     assert heads == [-1, 3, 0, 5, 2, 4]

@@ -1,4 +1,4 @@
-"""Long sentences: filling two values of l together changes no bit of the result."""
+"""Filling the chart for two values of l at once, as in long sentences, gives bit-identical results."""
 
 import numpy as np
 import pytest

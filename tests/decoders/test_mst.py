@@ -12,7 +12,7 @@ GOLDEN = np.load(GOLDEN_FOLDER / "mst.npz")
 
 
 def arc_scores(n, seed, kind):
-    """Arc scores of n words: small integers tie, "forbid" leaves out a third of the arcs, "cycle" favours cycles."""
+    """Arc scores of n words: "ties" uses small integers, "forbid" forbids 35% of the arcs, "cycle" favours cycles."""
     rng = np.random.default_rng(seed)
     size = n + 2
     if kind == "ties":
@@ -80,7 +80,7 @@ def test_golden(single_root, suffix):
 @pytest.mark.parametrize("n", [15, 40])
 @pytest.mark.parametrize("kind", ["normal", "cycle"])
 def test_one_root_child_is_the_best_over_all_root_children(n, kind):
-    """One root child, the slow way: allow one root arc at a time."""
+    """The result is the best of n decodes that each allow a single root arc."""
     scores = arc_scores(n, n, kind)
     scores[0, 0] += 3  # the best tree has many root children
     free = get_decoder("mst", single_root=False)
@@ -94,7 +94,7 @@ def test_one_root_child_is_the_best_over_all_root_children(n, kind):
 
 
 def test_nested_cycles():
-    """1 ⇄ 2 is a cycle, ({1, 2}) ⇄ 3 the next one; the root enters at 3, which opens both."""
+    """1 ⇄ 2 is a cycle and, once contracted, {1, 2} ⇄ 3 another one; the arc 0 → 3 breaks both."""
     scores = np.full((1, 5, 5), -np.inf, np.float32)
     for h, d, score in [(1, 2, 10), (2, 1, 10), (3, 1, 8), (2, 3, 9), (0, 3, 1), (0, 1, -20)]:
         scores[0, h, d] = score
@@ -111,7 +111,7 @@ def test_column_zero_and_the_diagonal_are_not_read():
 
 
 def test_large_scores_do_not_hide_small_ones():
-    """A big constant on the root arcs, the common trick for one root child, would lose these differences."""
+    """The common trick for one root child, a large penalty on root arcs, would round these differences away."""
     scores = np.zeros((1, 4, 4), np.float32)
     scores[0, 0, 1] = 1e-6
     scores[0, 0, 2] = 2e-6

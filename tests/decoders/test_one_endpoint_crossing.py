@@ -22,14 +22,14 @@ TREEBANK = UD / "hu" / "hu-ud-train.conllu"
 GOLDEN = np.load(GOLDEN_FOLDER / "1ec_o3.npz")
 CASES = range(len(GOLDEN["n"]))
 CROSSING = [-1, 3, 0, 2]
-NOT_1EC = [-1, 4, 5, 0, 3, 3]  # 1–4 is crossed by 0–3 and 2–5, which share no end
+NOT_1EC = [-1, 4, 5, 0, 3, 3]  # 1–4 is crossed by 0–3 and 2–5, which share no endpoint
 
 seeds = st.integers(0, 2**32 - 1)
 kinds = st.sampled_from(["normal", "crossing", "ties", "forbid"])
 
 
 def make_scores(n, seed, kind):
-    """Scores of all four channels and an arc bonus; "crossing" favours crossed arcs, "forbid" leaves out many parts."""
+    """Scores of all four channels and an arc bonus; "crossing" favours crossed arcs, "forbid" forbids many parts."""
     rng = np.random.default_rng(seed)
     size = n + 2
     if kind == "ties":
@@ -57,7 +57,7 @@ def as_set(parts):
 
 
 def golden_scores(case):
-    """Channels and positions in the decoder's order; the file has the pad first."""
+    """Golden scores with channels and positions in the decoder's order; in the file, the padding comes first."""
     return np.roll(GOLDEN[f"scores_{case:03d}"], (-1, -1), (0, 1)).transpose(2, 0, 1)[[1, 0, 2, 3]].astype(np.float32)
 
 
@@ -112,7 +112,7 @@ def test_best_of_all_longer_trees(n, kind):
 
 @pytest.mark.parametrize(("n", "any_root", "one_root"), [(3, 16, 9), (4, 125, 64), (5, 1104, 545), (6, 10024, 4876)])
 def test_number_of_trees(n, any_root, one_root):
-    """Pinned from an independent enumeration."""
+    """The expected counts come from an independent enumeration."""
     trees = naive.all_trees(n)
     kept = [is_one_endpoint_crossing(tree) for tree in trees]
     assert sum(kept) == any_root == len(naive_1ec.all_trees(n))
@@ -121,7 +121,7 @@ def test_number_of_trees(n, any_root, one_root):
 
 
 def test_number_of_derivations():
-    """A slip in a rule changes how many derivations there are; pinned from an independent program."""
+    """Errors in rules change the number of derivations; the expected counts come from an independent program."""
     for n, count in enumerate([1, 3, 23, 231, 2412, 25702, 280212], start=1):
         goal = OneEndpointCrossing()._walk(n)[2]
         assert naive_1ec.count_derivations(grammar(), goal, n) == count
@@ -134,7 +134,7 @@ def test_parts_of_each_tree(n):
 
 
 def test_parts_next_to_crossed_arcs():
-    # 1 ← 3 crosses 0 → 2; 3 is below 2 and 3 → 1 is crossed, so 2 → 3 keeps its sibling part and loses nothing else.
+    # 3 → 1 and 0 → 2 cross. 2 → 3 has a sibling part but no grandparent part, as the arc to its head 2 is crossed.
     assert as_set(parts_of_tree(np.array(CROSSING))) == [(0, 2, 3), (2, 4, 3), (3, 0, 2), (3, 3, 1)]
 
 
@@ -198,7 +198,7 @@ def test_what_is_no_one_endpoint_crossing_tree():
 
 
 def test_golden():
-    """Values of the exact system, from three programs that agree; scores are dyadic, so sums are exact."""
+    """The golden values are agreed on by three programs; scores are dyadic fractions, so sums are exact."""
     for case in CASES:
         found = OneEndpointCrossing(single_root=False).decode(golden_scores(case))
         assert found.score == GOLDEN["value_exact"][case], case
@@ -242,7 +242,7 @@ def test_between_projective_and_all_trees(n, seed, single_root):
 
 @pytest.mark.parametrize("n", [7, 12, 13, 14, 20, 21, 22, 29, 30, 40])
 def test_a_favoured_tree_is_found_again_at_any_length(n):
-    """Around multiples of the vector width."""
+    """Lengths around multiples of the vector width."""
     decoder = OneEndpointCrossing()
     tree = decoder.decode(make_scores(n, n, "crossing")[0]).heads
     assert is_one_endpoint_crossing(tree)
@@ -256,7 +256,7 @@ def test_a_favoured_tree_is_found_again_at_any_length(n):
 
 @given(st.integers(1, 14), seeds, kinds)
 def test_no_other_tree_is_better(n, seed, kind):
-    """A tree that is best for other scores, scored as a tree, is not better than the best tree."""
+    """Trees that are best for other scores do not beat the best tree when their parts are scored here."""
     scores, bonus = make_scores(n, seed, kind)
     best = decode_or_none(OneEndpointCrossing(), scores, bonus)
     for other in range(3):
@@ -268,7 +268,7 @@ def test_no_other_tree_is_better(n, seed, kind):
 @pytest.mark.parametrize("decoder", [OneEndpointCrossing, OneEndpointCrossingFirstOrder])
 @pytest.mark.parametrize("favour", [30.0, 3000.0])
 def test_one_root_child_against_the_scores(decoder, favour):
-    """However much every word wants the root for its head, just one gets it, the one whose tree is best."""
+    """With a large bonus on all root arcs, exactly one word is still attached to the root, and the tree is optimal."""
     decoder = decoder()
     for seed in range(5):
         scores, bonus = make_scores(5, seed, "normal")
@@ -291,7 +291,7 @@ def read_heads(path):
 
 @pytest.mark.skipif(not TREEBANK.exists(), reason="the treebanks of UD 2.0 are not at hand")
 def test_treebank():
-    """Coverage of Hungarian as published, and the gold parts of its crossing trees."""
+    """Coverage of Hungarian as published; decoding its non-projective gold trees yields their parts."""
     trees = list(read_heads(TREEBANK))
     covered = [tree for tree in trees if is_one_endpoint_crossing(tree)]
     others = [tree for tree in trees if not is_one_endpoint_crossing(tree)]
@@ -309,7 +309,7 @@ def test_treebank():
 
 @pytest.mark.parametrize("decoder", [OneEndpointCrossing, OneEndpointCrossingFirstOrder])
 def test_what_is_no_part_is_not_read(decoder):
-    """Neither the cells that stand for nothing nor what is left in memory from earlier sentences."""
+    """Cells that belong to no part and memory left over from earlier sentences have no influence."""
     decoder = decoder()
     scores = make_scores(9, 3, "crossing")[0][: len(decoder.channels)]
     expected = decoder.decode(scores)

@@ -23,7 +23,7 @@ def kept_arcs(first, second):
 
 
 def random_tree(n, rng):
-    """Every word below one that comes earlier in a random order."""
+    """A random tree: words are attached in random order, each to a position attached before."""
     order = [0, *(rng.permutation(n) + 1)]
     heads = np.full(n + 1, -1)
     for at in range(1, n + 1):
@@ -36,7 +36,7 @@ def random_tree(n, rng):
 def test_every_tree_against_every_projective_tree(n, single_root):
     projective = naive.all_trees(n, single_root, projective=True)
     known = set(map(tuple, projective.tolist()))
-    # With one root and 6 words every fifth tree: those of fewer words and of any number of roots are complete.
+    # Only every fifth tree of 6 words with one root, to save time; all other cases are complete.
     for heads in naive.all_trees(n)[:: 5 if single_root and n == 6 else 1]:
         kept = (projective == heads)[:, 1:].sum(axis=1)
         assert count_optimal_trees(heads, single_root) == (kept.max(), (kept == kept.max()).sum())
@@ -63,7 +63,7 @@ def test_projective_trees_stay():
     result = closest_tree(heads, "projective", single_root=False)
     assert result.dtype == np.int32
     assert result.tolist() == heads.tolist()
-    result[1] = 9  # a new array
+    result[1] = 9  # the result is a new array
     assert heads[1] == 2
     assert count_optimal_trees(heads) == (5, 1)
 
@@ -82,7 +82,7 @@ def test_a_cycle_is_no_tree():
 @pytest.mark.skipif(not TREEBANKS.is_dir(), reason="needs the UD 2.0 treebanks beside the repository")
 @pytest.mark.parametrize(("language", "percent"), [("hu", 98.51), ("got", 97.04), ("cu", 97.22), ("el", 99.32)])
 def test_published_edge_coverage(language, percent):
-    """Gómez-Rodríguez, Shi and Lee (2018), Table 3."""
+    """Projective coverage in Gómez-Rodríguez, Shi and Lee (2018), Table 3."""
     path = TREEBANKS / language / f"{language}-ud-train.conllu"
     words = kept = 0
     heads = [-1]
@@ -102,7 +102,7 @@ def test_published_edge_coverage(language, percent):
 
 @pytest.fixture
 def treebank(tmp_path):
-    """A file that calls itself German: two projective sentences of 2 words, one of 4 words that has to lose an arc."""
+    """A file named as German, with two projective sentences of 2 words and one of 4 words that must lose an arc."""
     path = tmp_path / "de_gsd-ud-train.conllu"
     trees = [[2, 0], [3, 4, 0, 3], [0, 1]]
     path.write_text(

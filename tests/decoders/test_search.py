@@ -8,14 +8,14 @@ from mh4.decoders import ChartTooLargeError, InfeasibleError, get_decoder
 from mh4.decoders.search import BeamSearch, beam_width
 from mh4.decoders.trees import is_tree
 
-# The hash of a stack wraps around; numpy, with the JIT off, says so.
+# Hashes of stacks wrap around, which numpy reports when the JIT is off.
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 
 SYSTEMS = ("mh3", "mh4-two", "mh4-hybrid")
 
 
 def problem(system, n, seed, forbid=0.0, ties=False):
-    """Random scores and arc bonus; a share of the arcs is forbidden."""
+    """Random scores and arc bonus; a share ``forbid`` of the arcs is forbidden."""
     rng = np.random.default_rng(seed)
     shape = (len(get_decoder(system).channels), n + 2, n + 2)
     scores = rng.integers(-2, 3, shape) if ties else rng.normal(size=shape)
@@ -81,7 +81,7 @@ def test_greedy_never_dead_ends_and_is_a_beam_of_one(system, seed, n, single_roo
 
 
 def test_greedy_takes_the_best_move_each_time():
-    """Three words, mh3: shift 1, shift 2 (not la of 1), ra removes 2 from 1, then la removes 1 from 3."""
+    """mh3 on three words: shift 1, shift 2 (rather than la), ra attaches 2 to 1, then la attaches 1 to 3."""
     scores = np.zeros((3, 5, 5), np.float32)
     shift, la, ra = scores
     shift[1, 2] = 2
@@ -113,7 +113,7 @@ def test_a_chart_beyond_the_memory_limit():
 
 
 def test_a_beam_that_dies_out():
-    """Greedy takes 1 → 2 and is left with a word 1 that only 2 may head."""
+    """Greedy search shifts 2 rather than attach 1 to it; then only 1 → 2 is left, which is forbidden."""
     scores = np.zeros((3, 4, 4), np.float32)
     scores[0, 1, 2] = 1
     bonus = np.full((4, 4), -np.inf, np.float32)

@@ -1,4 +1,4 @@
-"""Constants that all trees share change none of them, however large they are."""
+"""Constants that all trees share do not change the best tree, however large they are."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ seeds = st.integers(0, 2**32 - 1)
 @given(n=lengths, seed=seeds, data=st.data(), ties=st.booleans(), single_root=st.booleans())
 def test_a_constant_on_the_arcs_to_a_word_changes_no_tree(name, n, seed, data, ties, single_root):
     decoder = get_decoder(name, single_root)
-    # Sixteenths: sums are exact, so that ties are as they were.
+    # In sixteenths, sums are exact, so ties remain ties.
     scores = np.round(16 * random_scores(decoder, n, seed, ties)) / 16
     bonus = random_bonus(n, seed).astype(np.float64)
     found = decoder.decode(scores, bonus)
@@ -52,7 +52,7 @@ def test_constants_on_scores_that_all_derivations_share_change_no_tree(name, n, 
 
 @every_decoder
 def test_float32_scores_below_a_large_constant_decide(name):
-    """The differences are in the scores, the constant in the bonus: both are exact, only their sum was not."""
+    """The scores and the constant in the bonus are exact, but their float32 sums would not be."""
     decoder = get_decoder(name)
     scores, large = random_scores(decoder, 12, 0), np.full((14, 14), 1e6, np.float32)
     assert (decoder.decode(scores, large).heads == decoder.decode(scores).heads).all()

@@ -35,11 +35,11 @@ def test_states_are_those_a_symbol_can_reach():
     # p: P, then S; s: S only
     assert arrays.left_states.tolist() == [2, 1]
     assert arrays.right_states.tolist() == [2, 1]
-    # s below p: S → (P, S) has no use for s, S → (S, S) has; p is in right state P or S before, in S after.
+    # s below p: S → (P, S) cannot use s, S → (S, S) can; p is in right state P or S before, in S after.
     assert rows(arrays.right_first, arrays.right_rules, 0, 1, 2) == [(0, 0, 1, 0), (1, 0, 1, 0)]
     # p below s: P → (P, P), S → (P, S) and S → (S, S)
     assert rows(arrays.left_first, arrays.left_rules, 0, 1, 2) == [(0, 0, 0, 0), (1, 0, 0, 0), (1, 0, 0, 1)]
-    # The root is p with S → (P, S), or s.
+    # The root is p, by S → (P, S), or s.
     assert arrays.start_first.tolist() == [0, 1, 2]
     assert arrays.start_states.tolist() == [1, 0]
 

@@ -37,7 +37,7 @@ def random_grammar(rng):
     )
     if not any(a == "X" for a, _, _ in rules.complete):
         rules.complete.append(("X", *next(iter(initial.values()))))
-    while True:  # drop rules with symbols that no rule makes
+    while True:  # drop rules with symbols that no rule produces
         made = {a for a, _, _ in rules.complete}
         made |= {symbol for pair in initial.values() for symbol in pair}
         made |= {new for new, _, _ in rules.left + rules.right}
@@ -51,7 +51,7 @@ def random_grammar(rng):
 
 
 def random_problem(seed, longest):
-    """A random grammar, a string that it can read, and small weights: there are many ties."""
+    """A random grammar, a string of its terminals, and weights so small that many trees tie, as array and as lists."""
     rng = np.random.default_rng(seed)
     rules = random_grammar(rng)
     m = int(rng.integers(1, longest + 1))
@@ -84,7 +84,7 @@ def test_every_derivation_listed(seed):
 
 @given(seeds)
 def test_longer_strings(seed):
-    """Beyond the width of a vector."""
+    """Strings longer than a vector is wide."""
     rules, string, weights, readable = random_problem(seed, 24)
     score, count = table2(rules, "X", string, readable, MaxCount)
     grammar = compiled(rules)
@@ -94,7 +94,7 @@ def test_longer_strings(seed):
 
 
 def test_random_grammars_are_of_some_use():
-    """The two tests above meet problems with and without trees, and with many trees."""
+    """The problems above are varied enough: some have no tree, and many have several best ones."""
     counts = [table2(*random_problem_of(seed), MaxCount)[1] for seed in range(200)]
     assert sum(count == 0 for count in counts) > 20
     assert sum(count > 1 for count in counts) > 50
@@ -107,7 +107,7 @@ def random_problem_of(seed):
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 5])
 def test_one_derivation_for_each_projective_tree(n):
-    """Table 3 of the paper."""
+    """The grammar of Table 3."""
     zeros = [[0] * (n + 1)] * (n + 1)
     derivations = table2(PROJECTIVE, "S", "a" * (n + 1), zeros, Trees)
     assert set(derivations) == {edges(tree) for tree in naive.all_trees(n, projective=True)}
@@ -128,7 +128,7 @@ def test_a_bound_saves_primes_only():
     problem = grammar, grammar.encode(["a"] * 31), np.zeros((31, 31), np.int32)
     expected = count_best(*problem)
     assert count_best(*problem, bound=expected[1]) == expected
-    # A bound that does not hold leaves a remainder for too few primes.
+    # A bound that is too low means too few primes: the count is only right modulo their product.
     assert count_best(*problem, bound=1)[1] == expected[1] % (2**31 - 1)
 
 

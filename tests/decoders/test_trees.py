@@ -35,7 +35,7 @@ def test_crossed_arcs_agree_with_naive(n):
 
 
 def test_the_root_arc_is_a_chord_from_position_zero():
-    heads = [-1, 3, 0, 2]  # 3 → 1 spans word 2, which hangs from the root
+    heads = [-1, 3, 0, 2]  # 3 → 1 spans word 2, a child of the root
     assert crossed_arcs(heads).tolist() == [False, True, True, False]
     assert not is_projective(heads)
 
@@ -46,7 +46,7 @@ def test_a_cycle_has_no_crossings_to_ask_for():
 
 
 def subtree(heads, a):
-    """The positions at or below a."""
+    """The positions in the subtree of a, sorted."""
     members = {a}
     while more := {d for d in range(1, len(heads)) if heads[d] in members} - members:
         members |= more

@@ -1,4 +1,4 @@
-"""Experiments are scripts that import one another from their folder."""
+"""Add the folder of the experiments to the import path: they are scripts that import one another."""
 
 import sys
 

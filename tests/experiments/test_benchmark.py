@@ -1,4 +1,4 @@
-"""Reading, memory and all benchmarks, and the performance section made of their results."""
+"""Benchmarks of reading and memory, all benchmarks together, and the performance section generated from them."""
 
 import json
 import re
@@ -84,7 +84,7 @@ def test_nothing_to_measure(small_model, tmp_path):
 
 
 def test_a_bad_treebank_is_named_by_the_benchmark_of_memory(small_model, small_treebanks, tmp_path):
-    """It copies the treebank; nobody knows the copies."""
+    """The benchmark reads copies, but the error must name the user's file."""
     path = tmp_path / "bad.conllu"
     path.write_text("1\tword\n\n")
     with pytest.raises(DataError, match=r"bad\.conllu:1:.*columns"):
@@ -95,7 +95,7 @@ def test_a_bad_treebank_is_named_by_the_benchmark_of_memory(small_model, small_t
 
 
 def cells(text):
-    """The rows of a Markdown table by their first cell."""
+    """The rows of a Markdown table as a dict, keyed by their first cell."""
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"]
     return {first: rest for first, *rest in rows}
 

@@ -1,4 +1,4 @@
-"""The report on confidence: measured once, kept, and told in full sentences."""
+"""The report on confidence: treebanks are measured once, and the report is written from stored results."""
 
 import json
 import sys

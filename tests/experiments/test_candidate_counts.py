@@ -1,4 +1,4 @@
-"""Contexts are counted, arcs among them, and decisions with two correct transitions."""
+"""Counts of contexts, of arcs among candidates, and of decisions with two correct transitions."""
 
 from candidate_counts import count_attachments, share_of_ambiguous
 
@@ -13,7 +13,7 @@ def test_attachments_of_lr_spine_parsing(small_treebanks):
     parser = fit(PerceptronConfig("lr-spine", "dynamic", iterations=1), sentences)
     parser.predict(sentences)
     lengths, counts = count_attachments(parser, sentences)
-    shifts = sum(max(len(s) - 2, 0) for s in sentences)  # decided on or not
+    shifts = sum(max(len(s) - 2, 0) for s in sentences)  # an upper bound on those decided
     assert counts.min() >= 1
     assert lengths.max() == max(map(len, sentences))
     assert sum(map(len, sentences)) <= len(counts) <= sum(map(len, sentences)) + shifts
@@ -21,7 +21,7 @@ def test_attachments_of_lr_spine_parsing(small_treebanks):
 
 
 def test_two_correct_transitions():
-    """1 ← 2 → 3: the first arc can wait until 2 has its other child. Either way, nothing else has an alternative."""
+    """In 1 ← 2 → 3, the first arc may be made before or after the other one; all other steps have no alternative."""
     sentence = Sentence(["a", "b", "c"], upos=["X"] * 3, heads=[2, 0, 2], relations=["l", "root", "r"])
     parser = fit(PerceptronConfig("lr-spine", "dynamic", iterations=1), [sentence])
     assert share_of_ambiguous(parser, [sentence]) in (1 / 3, 1 / 4)

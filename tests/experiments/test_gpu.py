@@ -1,4 +1,4 @@
-"""What is to be measured on a GPU is rehearsed without one: all stages, their results and the report."""
+"""A rehearsal of the GPU measurements without a GPU: all stages, their results and the report."""
 
 import importlib.metadata
 import json
@@ -81,7 +81,7 @@ def test_what_failed_or_is_unfinished_goes_on(found, tmp_path, monkeypatch):
 
 
 def test_there_is_time_for_some_trainings(tmp_path, monkeypatch):
-    """Those that are done are reported, the others named."""
+    """If time runs out, finished trainings are reported and the others listed."""
     done = []
 
     def run_training(job):
@@ -100,7 +100,7 @@ def test_there_is_time_for_some_trainings(tmp_path, monkeypatch):
 
 
 def test_what_the_machine_lacks_is_said(monkeypatch):
-    """As it was on a machine with PyTorch alone: a package that is not there, and one that is too old."""
+    """Packages that are missing or too old are named, as on a machine that comes with an older PyTorch alone."""
     monkeypatch.syspath_prepend(str(SCRIPT.parent))
     import gpu
 

@@ -1,4 +1,4 @@
-"""Covington's and the LR-spine parser's tables: from runs on a tiny treebank, and from made-up results."""
+"""Tables for Covington and LR-spine parsing, from runs on a tiny treebank and from made-up results."""
 
 import json
 import re
@@ -26,7 +26,7 @@ def treebank(tmp_path_factory):
 
 @pytest.fixture
 def call(monkeypatch, capsys):
-    """Runs a script; returns what it prints."""
+    """A function that runs a script with arguments and returns its output."""
 
     def run(script, *arguments):
         monkeypatch.setattr(sys, "argv", ["script", *map(str, arguments)])
@@ -37,7 +37,7 @@ def call(monkeypatch, capsys):
 
 
 def cells(output, name):
-    """The row of a printed table."""
+    """The cells of the row ``name`` of a printed table."""
     (line,) = [line for line in output.splitlines() if re.match(rf"\s*{re.escape(name)}\s+[-+]?\d", line)]
     return line.strip()[len(name) :].split()
 
@@ -59,7 +59,7 @@ def test_covington_runs_once_and_prints(treebank, tmp_path, call):
 
 
 def test_covington_table(tmp_path, call):
-    """Twenty sentences of ten words; the dynamic oracle gets one word more right in each."""
+    """In each of twenty sentences of ten words, the dynamic oracle gets one more word right."""
     for oracle, right in (("static", (6, 7)), ("dynamic", (7, 8))):
         for seed, uas in enumerate(right, 1):
             result = {"oracle": oracle, "iterations": 15, "seed": seed, "scored": "test", "words": 200}
@@ -75,7 +75,7 @@ def test_covington_table(tmp_path, call):
 
 
 def test_p_values_are_those_of_sentences():
-    """Five sentences with the same difference: of 32 ways to swap their numbers, two are as extreme."""
+    """With the same difference in five sentences, two of the 32 ways to swap results are as extreme."""
     ones = np.ones(5, int)
     assert covington_dynamic.p_value(ones, 2 * ones) == pytest.approx(2 / 32)
     assert covington_dynamic.p_value(ones, ones) == 1
@@ -103,7 +103,7 @@ def test_lr_spine_runs_once_and_prints(treebank, tmp_path, call):
 
 
 def test_rows_beside_those_of_the_paper(treebank, tmp_path, call, monkeypatch):
-    """Each is trained with what its name says; afterwards, systems have their own templates again."""
+    """Each row is trained with the settings in its name; afterwards, the systems' templates are restored."""
     own = {name: system.templates for name, system in GREEDY_SYSTEMS.items()}
     trained = {}
 

@@ -1,4 +1,4 @@
-"""A tiny grid from end to end: it can be killed, fails without losing anything, and ends where a quiet one ends."""
+"""A tiny grid from end to end: killed or failing runs lose nothing and end with the results of undisturbed ones."""
 
 import json
 import os
@@ -28,7 +28,7 @@ TINY = [
 
 @pytest.fixture(scope="module")
 def treebank(tmp_path_factory):
-    """Forty sentences to train on, twelve each for the rest."""
+    """A treebank of 40 training, 12 development and 12 test sentences."""
     folder = tmp_path_factory.mktemp("treebank") / "ulvari"
     folder.mkdir()
     for part, count in (("train", 40), ("dev", 12), ("test", 12)):
@@ -47,7 +47,7 @@ def options(tmp_path):
 
 @pytest.fixture(autouse=True)
 def usual_signals():
-    """`work_on` is made for a process of its own."""
+    """Restore the SIGTERM handler, which `work_on` replaces: it expects to run in its own process."""
     handler = signal.getsignal(signal.SIGTERM)
     yield
     signal.signal(signal.SIGTERM, handler)
@@ -58,7 +58,7 @@ def runs_of(treebank, systems, seeds=(1,), steps=12):
 
 
 def outcome(result):
-    """What must not depend on interruptions."""
+    """The curve, without times, and the fields of a result that must not depend on interruptions."""
     curve = [[step, *rest] for step, _, *rest in result["curve"]]
     keys = ("treebank", "system", "settings", "dev_uas", "dev_las", "best_step", "steps", "dev", "test", "status")
     return curve, {key: result[key] for key in keys}
@@ -113,11 +113,11 @@ def test_scores_are_added_to_the_results_of_models_that_are_there(treebank, opti
         if system == "mst":
             assert known["dev_uas"] == 99
             known = known | {"dev_uas": before[system]["dev_uas"]}
-        assert known == before[system]  # the ensemble lacks a member, mst has another model
+        assert known == before[system]  # left alone: the ensemble lacks a member, the mst model differs
     said = capsys.readouterr().out
     assert "ulvari-mst-tiny-1: left as it is: its model is another one" in said
     assert "ulvari-1ec-tiny-1: left as it is: its model is gone" in said
-    score_again(runs_of(replace(treebank, test=None), systems), options)  # no file, no news
+    score_again(runs_of(replace(treebank, test=None), systems), options)  # nothing to score without a test file
     assert {result["system"]: result for result in read_results(options.results)} == after
 
 
@@ -157,7 +157,7 @@ def test_failures_are_recorded_and_retried_and_never_lost(treebank, options, tmp
     work_on(runs, options)
     failed, done, waiting = (read_result(options.result_path(run)) for run in runs)
     assert done["status"] == "done"
-    assert waiting is None  # two of its members are in no grid
+    assert waiting is None  # two of its members are in neither grid
     assert failed["status"] == "failed"
     assert len(failed["failures"]) == 2
     assert all("bad.conllu" in failure["error"] for failure in failed["failures"])
@@ -165,7 +165,7 @@ def test_failures_are_recorded_and_retried_and_never_lost(treebank, options, tmp
     assert grid.list_runs(runs, options) == 2
 
     bad.write_bytes(treebank.train.read_bytes())
-    work_on(runs[:1], options)  # given up
+    work_on(runs[:1], options)  # no attempts left
     assert read_result(options.result_path(runs[0])) == failed
     work_on(runs[:1], replace(options, attempts=3))
     mended = read_result(options.result_path(runs[0]))
@@ -218,10 +218,10 @@ def test_results_of_other_settings_are_not_taken_for_these(treebank, options):
     with pytest.raises(SystemExit, match="other settings"):
         work_on(runs_of(treebank, ["mst"], steps=13), options)
     saved = read_result(options.result_path(run))["settings"]
-    del saved["training"]["weight_average"]  # a setting that came later
+    del saved["training"]["weight_average"]  # as in results from before this setting
     assert same_settings(run, saved)
     assert not same_settings(run, saved | {"unknown": 1})
-    weights = saved["weights"] | {"feature_weight": 0.0}  # as before format 4
+    weights = saved["weights"] | {"feature_weight": 0.0}  # as in results before format 4
     assert same_settings(run, saved | {"weights": weights})
     assert not same_settings(run, saved | {"weights": weights | {"feature_weight": 0.1}})
 

@@ -1,4 +1,4 @@
-"""Losses and partial treebanks: which heads are left, and one run of a small model."""
+"""Losses and partial treebanks: the heads that are kept, runs of a small model, and tables."""
 
 import json
 
@@ -13,7 +13,7 @@ from mh4.parsers.registry import load
 
 @pytest.fixture
 def treebank(small_treebanks, tmp_path):
-    """A folder as they come."""
+    """A treebank folder with UD's file names."""
     folder = tmp_path / "xx"
     folder.mkdir()
     for part, path in zip(("train", "dev"), small_treebanks, strict=True):
@@ -22,7 +22,7 @@ def treebank(small_treebanks, tmp_path):
 
 
 def known_heads(path):
-    """For each word whether its head is left, after a look at its relation."""
+    """For each sentence, whether each word's head is kept; checks that relations are kept with heads."""
     known = []
     for sentence in read_conllu(path):
         assert [head is None for head in (word.head for word in sentence)] == [word.deprel is None for word in sentence]
@@ -80,7 +80,7 @@ def test_the_choosing_model_is_trained_once(treebank, tmp_path, monkeypatch):
 
 
 def test_what_columns_cost():
-    """Means over the seeds that there are; a seed of a long run counts, up to its end, where it was not run again."""
+    """Means over the available seeds; a seed not run again counts with its long run, up to where patience ends it."""
 
     def result(learns, seed, las, **others):
         own = {"treebank": "xx", "decoder": "mh4-hybrid", "known": "all", "loss": "hinge", "learns": learns}

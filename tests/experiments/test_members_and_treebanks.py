@@ -1,4 +1,4 @@
-"""The tables of several members and several treebanks: from made-up results, and as they are committed."""
+"""Tables of models with several members and several treebanks, from made-up results; the committed tables."""
 
 import members
 import several_treebanks

@@ -1,4 +1,4 @@
-"""MH_k by its deduction steps, and the same classes without them: compared on all small trees."""
+"""MH_k by its deduction steps, against definitions of the classes without them, on all small trees."""
 
 from functools import cache
 
@@ -17,13 +17,13 @@ from mh4.decoders.trees import is_projective, is_tree
 
 @cache
 def needed(n):
-    """All trees of n words, with the heads that each needs."""
+    """All trees of n words and, for each, the smallest k for which MH_k builds it."""
     trees = np.array([np.array(tree) for tree in all_trees(n)])
     return trees, np.array([heads_needed(tree) for tree in trees])
 
 
 def only(tree):
-    """Scores of arcs that allow one tree."""
+    """Arc scores that forbid all arcs outside one tree."""
     arcs = np.full((len(tree), len(tree)), -np.inf)
     arcs[tree[1:], np.arange(1, len(tree))] = 0
     return arcs
@@ -37,7 +37,7 @@ def is_buildable(tree, k):
 
 
 def random_tree(seed, n):
-    """A tree whose words are attached near by more often than not."""
+    """A random tree in which most words are attached to near ones."""
     rng = np.random.default_rng(seed)
     heads = np.full(n + 1, -1)
     joined = [0]
@@ -122,7 +122,7 @@ def test_the_best_of_all_trees_of_the_class(seed, n, k, forbidden):
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 9))
 @settings(max_examples=25, deadline=None)
 def test_scores_of_the_decoders(seed, n):
-    """k = 3, 4, and as many as there are positions: Eisner's algorithm, MH3, MH4 and MST."""
+    """Decoders with the same class of trees: Eisner and MH3 for k = 3, MH4 for k = 4, MST for k = n + 2."""
     arcs = np.random.default_rng(seed).normal(size=(n + 2, n + 2)).astype(np.float32)
     for k, names in ((3, ("eisner", "mh3")), (4, ("mh4-two", "mh4-hybrid")), (n + 2, ("mst",) if n <= 6 else ())):
         for name in names:
@@ -148,7 +148,7 @@ def test_items_follow_what_they_are_derived_from():
 
 
 def test_open_words_of_a_span():
-    """1 is attached outside of [0, 3], and 2 has a dependent there; from 0 to 5 no word is open."""
+    """In [0, 3], word 1 has its head outside and word 2 a dependent; in [0, 5] no word is open."""
     heads = np.array([-1, 4, 0, 0, 2])
     counts = head_counts(heads)
     assert counts[0, 3] == 4

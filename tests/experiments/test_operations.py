@@ -1,4 +1,4 @@
-"""Operations of a step are counted, those of LSTMs apart; views are none."""
+"""Counts of the operations in a step; views do not count."""
 
 import torch
 from operations import OperationCounter, count_operations

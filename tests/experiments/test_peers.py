@@ -1,4 +1,4 @@
-"""Other parsers beside ours: each is trained, parses, and is scored."""
+"""Other parsers, for comparison: each is trained, parses, and is scored."""
 
 import json
 
@@ -15,7 +15,7 @@ QUICK = {
     "supar": "",
     "stanza": "--max_steps 4 --eval_interval 2 --hidden_dim 40",
 }
-MINUTES = {"supar": ["--minutes", "1"]}  # the number of its epochs is no option
+MINUTES = {"supar": ["--minutes", "1"]}  # SuPar has no option for the number of epochs
 
 
 def run_peers(monkeypatch, *arguments):
@@ -33,7 +33,7 @@ def treebank(tmp_path_factory):
 
 
 def share(found, gold, column):
-    """Percent of words with the gold value."""
+    """The percentage of words whose value in ``column`` is the gold one."""
     columns = ([value for one in sentences for value in getattr(one, column)] for sentences in (found, gold))
     pairs = [value == right for value, right in zip(*columns, strict=True)]
     return 100 * sum(pairs) / len(pairs)
@@ -62,7 +62,7 @@ def test_a_peer_is_trained_and_scored(peer, treebank, tmp_path, monkeypatch, cap
     assert result["dev"]["UPOS"] == upos
     assert result["dev"]["UAS"] == pytest.approx(share(found, gold, "heads"), abs=0.01)
 
-    monkeypatch.setattr(peers, "measure", None)  # what is measured is not measured again
+    monkeypatch.setattr(peers, "measure", None)  # results are reused
     run_peers(monkeypatch, *arguments)
     assert capfd.readouterr().out.count(f"{peer} {result['dev']['UPOS']}") == 2
 

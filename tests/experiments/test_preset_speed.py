@@ -1,4 +1,4 @@
-"""What a step takes with each preset: measured, written, read back."""
+"""Seconds per step with each preset: measured, written and read back."""
 
 import sys
 
@@ -16,7 +16,7 @@ def test_every_preset_and_treebank_has_a_time(tmp_path, monkeypatch, capsys):
     output = tmp_path / preset_speed.NAME
     options = ["--presets", "paper", "fast", "--rounds", "1", "--steps", "1", "-o", str(output)]
     monkeypatch.setattr(sys, "argv", ["preset_speed.py", str(treebank), *options])
-    monkeypatch.setattr(preset_speed.torch, "set_num_threads", lambda threads: None)  # not for the tests that follow
+    monkeypatch.setattr(preset_speed.torch, "set_num_threads", lambda threads: None)  # keep later tests unaffected
     assert read_step_seconds(tmp_path) == {}
     preset_speed.main()
     seconds = read_step_seconds(tmp_path)

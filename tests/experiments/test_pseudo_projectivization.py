@@ -1,4 +1,4 @@
-"""Lifting makes trees projective; the shortest arc goes first, the leftmost of several."""
+"""Lifting makes trees projective, one shortest non-projective arc at a time, the leftmost if several are shortest."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def check(heads):
     optimal = closest_tree(heads, "projective", single_root=False)
     assert kept(found, heads) <= kept(optimal, heads)
     for word in range(1, len(heads)):
-        assert dominates(heads, found[word], word)  # lifted, so still above the word
+        assert dominates(heads, found[word], word)  # lifting keeps the head an ancestor
         assert found[word] != word
     if is_projective(heads):
         assert found.tolist() == heads.tolist()
@@ -49,7 +49,7 @@ def test_longer_trees(seed, n):
 
 
 def by_definition(heads):
-    """Non-projective arcs by `is_projective` of a tree with nothing else: all that is between is below the head."""
+    """Non-projective arcs, as (length, left end, dependent): not all words between are descendants of the head."""
     found = []
     for word in range(1, len(heads)):
         head = heads[word]
@@ -74,8 +74,8 @@ def test_the_shortest_arc_is_lifted_first(n):
 @pytest.mark.parametrize(
     ("heads", "expected"),
     [
-        ([-1, 3, 0, 2], [-1, 2, 0, 2]),  # 3 → 1 runs over 2, which is not below 3, and comes from the head of 3 then
-        ([-1, 0, 4, 1, 1, 2], [-1, 0, 1, 1, 1, 1]),  # 4 → 2 is shorter than 2 → 5, and first to come from 1
+        ([-1, 3, 0, 2], [-1, 2, 0, 2]),  # 3 → 1 spans 2, which is not below 3, so 1 moves to the head of 3
+        ([-1, 0, 4, 1, 1, 2], [-1, 0, 1, 1, 1, 1]),  # 4 → 2 is shorter than 2 → 5, so it is lifted first, to 1
     ],
 )
 def test_examples(heads, expected):

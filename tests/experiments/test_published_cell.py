@@ -1,4 +1,4 @@
-"""The cell of the published toolkit, against the formulas of its library, a step at a time."""
+"""The LSTM cell of the published toolkit, against the formulas of its library applied step by step."""
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ from mh4.models.layers import Steps
 
 
 def one_direction(layer, back, x, state_mask, cell_mask):
-    """States (n, H) of one sequence, whose inputs (n, I) are masked already."""
+    """The states (n, H) of one sequence; its inputs x (n, I) are already masked."""
     of_input, of_state, of_gates = layer.input_weight[back], layer.state_weight[back], layer.cell_weights[:, back]
     hidden = of_state.shape[0]
     state = cell = torch.zeros(hidden, dtype=x.dtype)
@@ -32,7 +32,7 @@ def test_states_and_gradients_are_those_of_the_formulas(lengths, monkeypatch):
     x = torch.randn(total, 24, requires_grad=True)
     weights = torch.randn(total, 2 * hidden)
     masks = [torch.randint(3, (total, size)).float() / 2 for size in (24, 24, 2 * hidden, 2 * hidden)]
-    masks = [mask[steps.first][steps.sequence_of] for mask in masks]  # one for each sequence
+    masks = [mask[steps.first][steps.sequence_of] for mask in masks]  # one mask per sequence
     drawn = iter(masks)
     monkeypatch.setattr(layer.dropout, "by_sequence", lambda y, sequence_of, count: y * next(drawn))
     found = layer(x, steps)

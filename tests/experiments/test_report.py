@@ -1,4 +1,4 @@
-"""Tables and report from results made up for the purpose, with the numbers worked out by hand."""
+"""Tables and the report from made-up results; expected numbers are worked out by hand."""
 
 import json
 import re
@@ -86,7 +86,7 @@ RESULTS = [
 
 
 def cell(table, *key):
-    """The row that begins with ``key``, by column."""
+    """The row that begins with ``key``, as a dict keyed by column."""
     rows = [row for row in table.rows if tuple(row[: len(key)]) == key]
     assert len(rows) == 1, table.rows
     return dict(zip(table.columns, rows[0], strict=True))
@@ -123,7 +123,7 @@ def test_table4():
     assert cell(table, "xx", "ensemble")["paper"] == ""
     average = cell(table, "average of 2", "mh4-hybrid")
     assert (average["UAS"], average["paper"]) == ("85.75", f"{(84.59 + 87.83) / 2:.2f}")
-    assert [row[0] for row in table.rows[:7]] == ["hu"] * 5 + ["el"] * 2  # the paper's order: hu before el
+    assert [row[0] for row in table.rows[:7]] == ["hu"] * 5 + ["el"] * 2  # in the paper's order
 
 
 def test_order_of_the_systems():
@@ -137,7 +137,7 @@ def test_order_of_the_systems():
 
 def test_which_arcs_are_found():
     table = table4_systems.recall_table(RESULTS, "paper")
-    assert [row[0] for row in table.rows] == ["mst", "mh4-hybrid", "1ec"]  # xx and el do not have the others
+    assert [row[0] for row in table.rows] == ["mst", "mh4-hybrid", "1ec"]  # hu and el have no others in common
     row = cell(table, "mh4-hybrid")
     assert (row["2"], row["short (1, 2)"], row["long (7+)"], row["crossed arcs"]) == (
         "70.00",
@@ -236,7 +236,7 @@ def test_commands_make_exactly_the_runs():
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder of results, one of a failed run among them, and decoding times."""
+    """A folder of results, including a failed run, and of decoding times."""
     (tmp_path / "ud").mkdir()
     for result in RESULTS:
         name = f"{result['treebank']}-{result['system']}-{result['preset']}-{result['seed']}.json"
@@ -288,7 +288,7 @@ def test_report(folder):
     assert "`hu-mst-paper-9` is not done: ValueError: <no> luck" in markdown
     assert "ValueError: &lt;no&gt; luck" in page
     assert page.count("<svg") == len(links)
-    assert not re.findall(r"<(?:img|script|link)\b|(?:src|href)=\"(?!#)", page)  # nothing from elsewhere
+    assert not re.findall(r"<(?:img|script|link)\b|(?:src|href)=\"(?!#)", page)  # loads nothing external
     for table in re.findall(r"(?:^\|.*\n)+", markdown, flags=re.MULTILINE):
         assert len({line.count("|") for line in table.splitlines()}) == 1
 

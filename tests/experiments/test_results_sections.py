@@ -1,4 +1,4 @@
-"""The generated sections of docs/results.md: the accuracy table from made-up results, and what is committed."""
+"""The generated sections of docs/results.md: the accuracy table from made-up results, and the committed pages."""
 
 import patience
 import pytest
@@ -14,7 +14,7 @@ BEGIN, END = "<!-- accuracy: begin -->", "<!-- accuracy: end -->"
 
 
 def run(treebank, system, seed, uas, preset="paper"):
-    """A result, as far as the table looks at it."""
+    """The fields of a result that the table uses."""
     return {"treebank": treebank, "system": system, "seed": seed, "preset": preset, "dev_uas": uas}
 
 

@@ -1,4 +1,4 @@
-"""One holder at a time; the dead lose their locks, the living keep them."""
+"""Locks of runs: one holder at a time; dead holders lose their locks, living ones keep them."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def age(path, seconds):
 
 
 def elsewhere(path):
-    """Make a lock look like one of another machine."""
+    """Make a lock look as if another machine held it."""
     holder = json.loads(path.read_text())
     path.write_text(json.dumps(holder | {"host": "elsewhere", "token": "another"}))
 
@@ -111,7 +111,7 @@ def test_a_holder_learns_that_it_was_thought_dead(path, monkeypatch):
             lock.check()
         with pytest.raises(LockLostError), lock.still_held():
             pass
-    assert holder_of(path).host == "elsewhere"  # and leaves the other's lock alone
+    assert holder_of(path).host == "elsewhere"  # the new holder's lock is left alone
 
 
 def test_only_one_takes_a_dead_lock_over(path):

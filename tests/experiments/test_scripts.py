@@ -1,4 +1,4 @@
-"""Every script of the experiments can be imported, and what its functions import from mh4 is there."""
+"""Every script of the experiments can be imported, and all names that it imports from mh4, also lazily, exist."""
 
 import ast
 import importlib

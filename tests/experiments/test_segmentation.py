@@ -1,4 +1,4 @@
-"""Segmentation by a model of UDPipe that is trained here."""
+"""Segmentation with a UDPipe model trained in the test."""
 
 import json
 from dataclasses import replace
@@ -18,7 +18,7 @@ from mh4.parsers.base import Parser
 
 
 class Chain(Parser):
-    """Every word below the one before it."""
+    """A parser that attaches every word to the one before it."""
 
     def _answer(self, sentences, request):
         return Answers([Annotation(np.arange(len(s)), ("root", *("dep",) * (len(s) - 1))) for s in sentences])

@@ -1,4 +1,4 @@
-"""The sample treebank: the same bytes everywhere, valid, and with the crossing arcs it is there for."""
+"""The sample treebank: reproducible, valid, and with the crossing arcs that it is designed for."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_a_few_trees_beyond_mh4_and_1ec(sentences):
 
 
 def _one_endpoint_crossing(heads: np.ndarray) -> bool:
-    """All arcs that cross an arc have an end in common, for every arc."""
+    """Whether, for every arc, all arcs that cross it share an endpoint."""
     arcs = [(min(h, d), max(h, d)) for d, h in enumerate(heads.tolist()) if d]
     for a, b in arcs:
         crossing = [{c, d} for c, d in arcs if a < c < b < d or c < a < d < b]
@@ -189,7 +189,7 @@ def test_crossing_arcs_come_from_the_displaced_dependents(sentences):
 
 
 def test_verb_chain_puts_objects_in_the_order_of_the_verbs():
-    """N₁ N₂ N₃ V₁ V₂ V₃ is beyond both classes."""
+    """The order N₁ N₂ N₃ V₁ V₂ V₃ is outside both MH4 and 1EC."""
     #                 0   1  2  3  4  5  6
     heads = np.array([-1, 4, 5, 6, 0, 4, 5], np.int32)
     assert not np.array_equal(closest_tree(heads, "mh4", single_root=True), heads)
@@ -229,7 +229,7 @@ def test_dependents_agree_with_their_heads_wherever_they_stand(sentences):
 
 
 def test_endings_tell_the_case(sentences):
-    """The last consonant of a noun's ending is its case, so that unseen stems are no obstacle."""
+    """The last consonant of a nominal ending marks the case, so it is recognisable even with unseen stems."""
     for sentence in sentences:
         for word, (form, xpos) in enumerate(zip(sentence.forms, sentence.xpos, strict=True), 1):
             if xpos in ("noun", "adjective", "determiner"):
@@ -257,7 +257,7 @@ def test_stems():
 
 
 def test_grammar_is_closed():
-    """Every phrase is defined and used, every class of words too, every move has a site of that name."""
+    """Every phrase and word class is defined and used, and every move has a site of its name."""
     grammar, words = phrase_blocks(), word_classes()
     lines = [line for blocks in grammar.values() for block in blocks for line in block.lines]
     used = {line.phrase for line in lines if line.relation not in ("HEAD", "site")}

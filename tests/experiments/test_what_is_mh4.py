@@ -1,4 +1,4 @@
-"""Small trees are counted, made smaller, and told minimal or not; the page says what the results say."""
+"""Counting small trees, making them smaller and finding the minimal ones; the page agrees with the results."""
 
 import json
 from functools import cache
@@ -19,7 +19,7 @@ from mh4.decoders import InfeasibleError
 from mh4.decoders.trees import is_tree
 
 PAGE = (ROOT / "experiments" / "MH4_CLASS.md").read_text(encoding="utf-8")
-REMOVED_FROM = (-1, 2, 0, 5, 1, 0)  # in MH4, until its second word is removed
+REMOVED_FROM = (-1, 2, 0, 5, 1, 0)  # in MH4, but not after removing word 2
 
 
 @cache
@@ -39,7 +39,7 @@ def random_tree(seed, n):
 
 
 def is_buildable(tree, k):
-    """Whether the deduction steps build a tree."""
+    """Whether the deduction steps of MH_k can build a tree."""
     arcs = np.full((len(tree), len(tree)), -np.inf)
     arcs[tree[1:], np.arange(1, len(tree))] = 0
     try:
@@ -69,7 +69,7 @@ def test_one_word_into_another(heads, kept, word, expected):
 
 
 def test_a_tree_is_made_smaller_in_every_way():
-    """1 ← 2 → 3 below the root: its leaves are 1 and 3, 2 has the others as neighbours, none are siblings."""
+    """In 1 ← 2 → 3 the leaves are 1 and 3, both pairs of neighbours are linked, and no siblings are neighbours."""
     assert sorted(smaller((-1, 2, 0, 2))) == [
         ("leaf", (-1, 0, 1)),
         ("leaf", (-1, 2, 0)),
@@ -86,7 +86,7 @@ def test_a_tree_is_made_smaller_in_every_way():
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 13))
 @settings(max_examples=300, deadline=None)
 def test_what_never_needs_more_heads(seed, n):
-    """Merging neighbours for every k, deleting leaves for k ≤ 4, as MH4_CLASS.md proves."""
+    """Merging linked or sibling neighbours keeps MH_k for every k, deleting leaves for k ≤ 4 (proofs: MH4_CLASS.md)."""
     tree = random_tree(seed, n)
     least = heads_needed(np.array(tree))
     for way, small in smaller(tree):
@@ -105,7 +105,7 @@ def test_what_leaves_a_class():
 
 
 def test_a_leaf_less_can_need_more_heads():
-    """From k = 5 on; the deduction steps say the same."""
+    """From k = 5 on, deleting a leaf can lead out of MH_k; the deduction steps agree."""
     tree = (-1, 4, 0, 0, 2, 3, 9, 8, 3, 7)
     assert heads_needed(np.array(tree)) == 5
     assert is_buildable(tree, 5)
@@ -155,7 +155,7 @@ def test_the_page_shows_what_the_results_say(module, name):
 
 
 def test_coverage_of_a_treebank(tmp_path):
-    """The tree of section 3.2, which transitions alone build, one of four words that needs five heads, two more."""
+    """The tree of section 3.2, which only transitions build, one of 4 words that needs 5 heads, and two that need 3."""
     trees = [(3, 0, 5, 2, 4), (2, 0, 0, 1), (0, 1, 1), (2, 0, 2)]
     lines = []
     for tree in trees:

@@ -1,4 +1,4 @@
-"""Optimal projectivised trees are drawn uniformly, and training can have others in every epoch."""
+"""Optimal projectivised trees are drawn uniformly, and training can use different ones in each epoch."""
 
 import json
 
@@ -26,7 +26,7 @@ def test_every_optimal_tree_is_as_likely(heads, single_root):
     optimal = {tuple(tree): 0 for tree in projective[kept == kept.max()].tolist()}
     assert len(optimal) == count_optimal_trees(heads, single_root)[1]
     for tree in optimal_trees(heads, 3000, single_root, np.random.default_rng(1)):
-        optimal[tuple(tree.tolist())] += 1  # a KeyError if it is none of them
+        optimal[tuple(tree.tolist())] += 1  # KeyError if the tree is not optimal
     assert len(optimal) == 1 or chisquare(list(optimal.values())).pvalue > 0.001
 
 
@@ -63,7 +63,7 @@ def test_every_way_of_training(way, draws, tmp_path, small_treebanks, monkeypatc
 
 
 def test_other_trees_are_learnt_from(small_treebanks):
-    """Heads that are all at the left make a parser that attaches to the left."""
+    """A parser trained on trees that attach each word to the one before it does so too."""
     sentences = list(read_conllu(small_treebanks[0], trees="required"))
     trainer = PerceptronTrainer(PerceptronConfig("arc-standard", "dynamic", iterations=3), sentences)
     trainer.learn_from(sentences, [np.arange(len(sentence) + 1) - 1 for sentence in sentences])

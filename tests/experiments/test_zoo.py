@@ -1,4 +1,4 @@
-"""A zoo of models: every treebank of a release, whatever interrupts it."""
+"""The zoo of models: one for every treebank of a release, also after interruptions."""
 
 import json
 import signal
@@ -30,7 +30,7 @@ def treebank(folder, name, parts=("train", "dev", "test")):
 
 @pytest.fixture
 def release(tmp_path, monkeypatch):
-    """A folder with one treebank that can be learnt from, and others."""
+    """A folder of treebanks, only one of which has all the sets needed for training."""
     monkeypatch.setenv("MH4_HOME", str(tmp_path / "home"))
     treebank(tmp_path / "ud" / "UD_Ulvari-Sample", "ul_sample")
     write(tmp_path / "ud" / "UD_Ulvari-Sample" / "README.md", "License: CC BY-NC-SA 4.0\n")

@@ -1,4 +1,4 @@
-"""Shared by the tests of the network."""
+"""Fixtures for the tests of the network."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""The two losses of the annotator have each their own weight."""
+"""The annotator: weights of its losses, penalties of incomplete analyses, dropout."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def test_losses_are_weighted_each_by_its_own():
 
 
 def test_analyses_without_a_tag_are_for_those_who_have_no_other():
-    """The second has no UPOS, where others have one, so it costs as much as 20; nothing has an XPOS."""
+    """The second analysis lacks a UPOS, which others have, so its score drops by 20; none has an XPOS."""
     none = np.array([IGNORED] * 3)
     analyses = Analyses(np.array([0, IGNORED, 1]), none, np.array([0, 1, 2]), np.zeros((2, 3), np.float32))
     classes = Classes(2, 0, 0, 0, analyses)

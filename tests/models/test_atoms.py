@@ -1,4 +1,4 @@
-"""Text as atoms."""
+"""Splitting text into atoms, and the features of atoms."""
 
 import re
 import unicodedata
@@ -83,7 +83,7 @@ def test_atoms_hold_all_but_white_space(texts):
 
 
 def plain_class(atom):
-    """What patterns are made of: whether it is a run, and what else counts."""
+    """The class of an atom that patterns consist of: whether it is a run, then its kind and length."""
     first = atom[0]
     if first.isalnum():
         length = "one" if len(atom) == 1 else "upper" if atom[1].isupper() else "more"
@@ -93,7 +93,7 @@ def plain_class(atom):
 
 
 def plain_patterns(firsts, classes, shapes, gaps, i):
-    """`ahead` and the features behind it; ``gaps[i]`` is before atom i, None at both ends."""
+    """The feature `ahead` and those after it, for atom i; ``gaps[i]`` is the space before atom i, None at both ends."""
 
     def pattern(step):
         at = i
@@ -134,7 +134,7 @@ def plain_patterns(firsts, classes, shapes, gaps, i):
 
 
 def plain_keys(text):
-    """What each feature is a hash of, in plain Python, for text of Latin letters and some punctuation."""
+    """The unhashed features of each atom, for text of Latin letters, digits and some punctuation."""
     kinds = {"L": 3, "N": 4}
     found = list(re.finditer(r"[^\W\d_]+|\d+|[^\w\s]", text))
 
@@ -190,4 +190,4 @@ def test_hashes_are_found_again(keys):
     table = HashTable.of(keys, np.arange(len(keys)) + 7)
     assert ids_of(keys[:, None], table)[:, 0].tolist() == list(range(7, 7 + len(keys)))
     missing = np.setdiff1d(np.arange(1, 100, dtype=np.uint64), keys)
-    assert not ids_of(missing[:, None], table).any()  # the number of their kind
+    assert not ids_of(missing[:, None], table).any()  # 0: the number of the kind of the only column

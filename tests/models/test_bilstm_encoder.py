@@ -1,4 +1,4 @@
-"""Word vectors: which words have an embedding, which are predicted from their characters, which have both."""
+"""Word vectors: from an embedding, predicted from characters, or both."""
 
 from types import SimpleNamespace
 
@@ -16,7 +16,7 @@ from mh4.models.weight_average import WeightAverage
 from mh4.models.word_encoder import VOCABULARY, WordBatch, WordEncoder
 from mh4.models.word_vocabulary import BEGIN, END, UNKNOWN
 
-FREQUENT, RARE, OTHER = [3], [4, 5], [5]  # characters
+FREQUENT, RARE, OTHER = [3], [4, 5], [5]  # ids of the characters of words
 
 
 def encoder(characters, word_unknown=0.0, spelling_dropout=0.0, block_dropout=0.0, character_unknown=0.0):
@@ -38,7 +38,7 @@ def encoder(characters, word_unknown=0.0, spelling_dropout=0.0, block_dropout=0.
 
 
 def batch(words):
-    """One sentence; each word is its index in the vocabulary and its characters."""
+    """A batch of one sentence; each word is a pair of its index in the vocabulary and the ids of its characters."""
     rows = [torch.tensor([BEGIN, *characters, END]) for _, characters in words]
     return WordBatch(
         torch.tensor([len(words)]),
@@ -205,7 +205,7 @@ def test_weights_that_nobody_sees_change_are_not_relied_on():
 
 
 def test_shapes_alone_draw_no_normal_numbers(monkeypatch):
-    """Else PyTorch loads its compiler when a model is loaded, which takes seconds."""
+    """Normal numbers on the meta device would make PyTorch load its compiler, which takes seconds."""
     monkeypatch.setattr(torch.Tensor, "normal_", None)
     with torch.device("meta"):
         assert encoder("all").words.weight.is_meta

@@ -1,4 +1,4 @@
-"""Where tensors are computed."""
+"""The choice of the device, and the precision and determinism of computations on it."""
 
 import re
 import subprocess
@@ -56,17 +56,17 @@ LEFT_TO_MKL = [
 
 
 def test_functions_of_mkl_are_called_first_by_one_thread():
-    """Otherwise two threads can make the first call together, and get different accuracy."""
+    """If two threads made the first call of a function at the same time, their results could differ in accuracy."""
     printed = subprocess.run([sys.executable, "-c", FIRST_CALLS], capture_output=True, text=True, check=True).stdout
     called = set(printed.split())
     sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
     used = {name for name in LEFT_TO_MKL if re.search(rf"torch\.{name}\(|[^p]\.{name}\(\)", sources)}
     assert {"exp", "tanh"} <= used <= called
-    assert {"exp", "log1p"} <= called  # inside of losses
+    assert {"exp", "log1p"} <= called  # called inside losses
 
 
 def test_full_precision_lasts_until_the_last_thread_leaves():
-    """The setting is of all threads: the first one to leave must not allow TF32 to the other."""
+    """The setting is shared by all threads: the first one to leave must not switch TF32 back on for the other."""
     cudnn = torch.backends.cudnn
     inside, left = threading.Event(), threading.Event()
     seen = []
@@ -89,7 +89,7 @@ def test_full_precision_lasts_until_the_last_thread_leaves():
 
 
 def test_deterministic_training_fills_no_memory_and_leaves_no_trace():
-    """Filling all memory that is given out would be several hundred operations a step on a GPU."""
+    """On a GPU, filling uninitialised memory would add several hundred operations to each step."""
     before = torch.are_deterministic_algorithms_enabled(), torch.utils.deterministic.fill_uninitialized_memory
     with deterministic(torch.device("cuda")):
         assert torch.are_deterministic_algorithms_enabled()

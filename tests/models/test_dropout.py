@@ -1,4 +1,4 @@
-"""Dropout: masks as often 0 as asked for, without a pattern, the same again for a seed; rates in force."""
+"""Dropout: masks have the right rate and no pattern, and repeat with the seed; `Dropout.share` scales the rate."""
 
 import pytest
 import torch
@@ -13,7 +13,7 @@ def test_values_and_mean(p):
     torch.manual_seed(5)
     mask = dropout_mask((200, 500), p, LIKE)
     assert set(mask.unique().tolist()) == {0.0, torch.tensor(1.0).div(1.0 - p).item()}
-    deviation = (p / (1.0 - p) / mask.numel()) ** 0.5  # of the mean
+    deviation = (p / (1.0 - p) / mask.numel()) ** 0.5  # standard deviation of the mean
     assert abs(mask.mean().item() - 1.0) < 5 * deviation
 
 
@@ -29,7 +29,7 @@ def test_neither_neighbours_nor_masks_are_correlated():
     for lag in (1, 2, 4, 32, 96, 384):
         assert abs((masks[:, lag:] * masks[:, :-lag]).mean() / variance) < 5 * standard_error
     assert abs((masks[1:] * masks[:-1]).mean() / variance) < 5 * standard_error
-    # how often single positions and single masks are kept varies as in independent draws
+    # means over positions and over masks vary as they do for independent draws
     assert float(masks.mean(0).std()) == pytest.approx(float(variance / 300) ** 0.5, rel=0.1)
     assert float(masks.mean(1).std()) == pytest.approx(float(variance / 2000) ** 0.5, rel=0.2)
 

@@ -1,4 +1,4 @@
-"""Layers: our BiLSTM against PyTorch's packed one, masks that hold over a sequence."""
+"""Layers: our BiLSTM against PyTorch's, dropout masks that are constant over a sequence, activations."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ LENGTHS = torch.tensor([6, 1, 4, 6, 2])
 
 
 def reference(ours: BiLSTM, input_size: int, hidden: int, layers: int) -> nn.LSTM:
-    """PyTorch's own bidirectional LSTM with the same weights."""
+    """PyTorch's bidirectional LSTM with the weights of ours."""
     lstm = nn.LSTM(input_size, hidden, layers, bidirectional=True)
     for number, layer in enumerate(ours.layers):
         for direction, suffix in enumerate(("", "_reverse")):
@@ -58,7 +58,7 @@ def test_gradients_equal_those_of_packed_lstm(scale):
     results = [Recurrence.apply(*arguments, sequences), packed_lstm(*arguments, packed)]
     torch.testing.assert_close(*results, atol=1e-5, rtol=1e-5)
     ours, theirs = (torch.autograd.grad((states * weights).sum(), arguments) for states in results)
-    for mine, other in zip(ours, theirs, strict=True):  # weights as large as 30 multiply rounding errors at every step
+    for mine, other in zip(ours, theirs, strict=True):  # large weights multiply rounding errors at every step
         torch.testing.assert_close(mine, other, atol=1e-4 * float(other.abs().max()), rtol=1e-4)
 
 
@@ -127,11 +127,11 @@ def test_activations_are_the_hyperbolic_tangent():
     found = activated(learnt)
     found.sum().backward()
     torch.testing.assert_close(learnt.grad.double(), 1 - wanted**2, atol=1e-6, rtol=0)
-    torch.testing.assert_close(learnt.detach(), x)  # what is learnt from is not overwritten
+    torch.testing.assert_close(learnt.detach(), x)  # not overwritten, as autograd needs it
 
 
 def test_each_gate_begins_as_a_layer_of_its_own():
-    """Glorot-uniform over input and one gate, not over all gates and directions."""
+    """The Glorot range follows the sizes of the input and one gate, not of all gates and directions."""
     (layer,) = BiLSTM(100, 60, 1, dropout=0.0).layers
     for weight, inputs in ((layer.input_weight, 100), (layer.recurrent_weight, 60)):
         most = weight.detach().view(8, -1).abs().amax(1)

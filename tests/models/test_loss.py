@@ -1,4 +1,4 @@
-"""Losses against their definitions, by enumeration of all trees."""
+"""Losses against their definitions, computed by enumerating all trees."""
 
 import itertools
 
@@ -12,7 +12,7 @@ from mh4.models.loss import PartDifference, cost_bonus, find_violations, log_los
 
 
 def single_root_trees(n):
-    """All head vectors (n + 1,) of trees over n words with one child of the root."""
+    """Yield the heads (n + 1,) of all trees of n words with one root child."""
     for heads in itertools.product(range(n + 1), repeat=n):
         tree = np.array([-1, *heads])
         if heads.count(0) != 1 or any(head == word for word, head in enumerate(heads, start=1)):
@@ -52,12 +52,12 @@ def test_structured_hinge_by_enumeration(seed):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_structured_hinge_of_known_heads_by_enumeration(seed):
-    """The gold side is the best tree with the known heads, and wrong heads cost only where the right one is known."""
+    """The gold score is that of the best tree with the known heads; only words with a known head cost if wrong."""
     n = 4
     generator = np.random.default_rng(seed)
     scores = generator.normal(size=(2, 1, n + 2, n + 2)).astype(np.float32)
     trees = list(single_root_trees(n))
-    golds = [trees[generator.integers(len(trees))] for _ in range(2)]  # the first one is whole
+    golds = [trees[generator.integers(len(trees))] for _ in range(2)]  # the first is fully known
     golds[1] = np.where([True, *generator.permutation([True, True, False, False])], golds[1], -1)
     words = np.arange(1, n + 1)
     expected = 0.0
@@ -73,7 +73,7 @@ def test_structured_hinge_of_known_heads_by_enumeration(seed):
 
 @pytest.mark.parametrize("cost_augmented", [False, True])
 def test_log_loss_by_enumeration(cost_augmented):
-    """Of a whole tree and of one with two unknown heads, in one batch."""
+    """A complete tree and one with two unknown heads, in one batch."""
     n = 4
     generator = np.random.default_rng(3)
     scores = generator.normal(size=(2, 1, n + 2, n + 2)).astype(np.float32)
@@ -95,7 +95,7 @@ def test_log_loss_by_enumeration(cost_augmented):
 
 @pytest.mark.parametrize("name", ["mst", "eisner", "mh3", "mh4-two", "mh4-hybrid"])
 def test_log_loss_has_the_gradient_of_its_values(name):
-    """Sentences of two lengths in one batch, the shorter one padded; finite differences in single precision scores."""
+    """Finite differences of float32 scores, for two sentences of different lengths in a padded batch."""
     decoder = get_decoder(name)
     generator = np.random.default_rng(8)
     golds = [np.array([-1, 2, 0, 2]), np.array([-1, 0, -1, 1, 3, 1])]
@@ -111,7 +111,7 @@ def test_log_loss_has_the_gradient_of_its_values(name):
 
 @pytest.mark.parametrize("golds", [([2, 0, 2], [0, 1, 1, 3, 1]), ([2, 0, -1], [-1, -1, 1, 3, 1])])
 def test_an_arc_bonus_is_worth_as_much_as_scores_of_arcs(golds):
-    """In single arcs, whose parts then say what the words say whose heads differ."""
+    """With mst, whose parts are single arcs, so the changed parts and the changed heads give the same bonus."""
     decoder, generator = get_decoder("mst"), np.random.default_rng(4)
     heads = [np.array([-1, *gold]) for gold in golds]
     scores = generator.normal(size=(2, 1, 7, 7)).astype(np.float32)
@@ -137,7 +137,7 @@ def test_an_arc_bonus_is_worth_as_much_as_scores_of_arcs(golds):
 
 @pytest.mark.parametrize("name", ["eisner", "mh3", "mh4-two", "mh4-hybrid"])
 def test_no_violation_where_gold_wins_by_the_margin(name):
-    """With scores that favour the gold derivation by far, both decodes agree and no part is left."""
+    """If scores favour the gold derivation by far, the loss-augmented best is gold too, and no part differs."""
     gold = np.array([-1, 2, 0, 2, 3])
     decoder = get_decoder(name)
     size = len(gold) + 1

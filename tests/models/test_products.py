@@ -1,4 +1,4 @@
-"""Compiled matrix products against numpy's in double precision."""
+"""Compiled matrix products against numpy in double precision."""
 
 import numpy as np
 import pytest
@@ -8,8 +8,8 @@ from mh4.models import products
 from mh4.models.layers import Linear, with_our_products
 from mh4.models.products import COLUMNS, add_products, multiply, multiply_transposed
 
-# Rows, inner, columns: no row, fewer than a tile, whole tiles, tall ones that are full and not, tiles that overlap,
-# enough for a second thread.
+# (rows, inner size, columns): no rows, less than a tile, whole tiles, tall tiles both full and partial, overlapping
+# tiles, and enough work for a second thread.
 SHAPES = [
     (0, 3, COLUMNS),
     (1, 1, COLUMNS),
@@ -77,7 +77,7 @@ def test_linear_is_the_one_of_pytorch(rows, inner, columns):
     for function in (linear, lambda x: torch.nn.functional.linear(x, linear.weight, linear.bias)):
         own_x = x.clone().requires_grad_()
         linear.zero_grad()
-        y = function(own_x.transpose(0, 1))  # rows that do not lie one after the other
+        y = function(own_x.transpose(0, 1))  # rows are not contiguous
         y.backward(upstream.transpose(0, 1))
         results.append((y, own_x.grad, linear.weight.grad, linear.bias.grad))
     for ours, theirs in zip(*results, strict=True):

@@ -1,4 +1,4 @@
-"""A network draws from generators of its own."""
+"""Networks draw random numbers from their own generators, which can be saved and restored."""
 
 import pytest
 import torch
@@ -23,7 +23,7 @@ def test_layers_start_where_the_seed_says():
     assert len(drawn) > 10
     different = [own for own, another in zip(first, other, strict=True) if not torch.equal(own, another)]
     assert len(different) == len(drawn)
-    torch.manual_seed(1)  # the same numbers as PyTorch's own generator
+    torch.manual_seed(1)  # the same numbers as from PyTorch's global generator
     assert torch.equal(Classifier(4, 3, 2, 0.1).hidden.linear.weight, first[1])
 
 
@@ -34,7 +34,7 @@ def test_states_are_restored():
     assert set(states) == {"cpu"}
     expected = torch.rand(5, generator=randomness.on())
     other = Randomness(4)
-    other.restore(states | {"cuda": torch.zeros(1)})  # of a device that is not here
+    other.restore(states | {"cuda": torch.zeros(1)})  # for a device that may be missing
     assert torch.equal(torch.rand(5, generator=other.on()), expected)
     other.start(3)
     torch.rand(5, generator=other.on())

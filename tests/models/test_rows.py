@@ -1,4 +1,4 @@
-"""Rows that are taken several times get all of their gradients, in one order."""
+"""Gradients of rows that are taken several times are summed in a fixed order."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def test_cells_and_gradients_are_those_of_indexing(cells):
 
 
 def test_gradients_are_added_up_in_the_order_of_the_rows():
-    """Float32 loses one beside 2²⁴: the sum says in which order it was made."""
+    """In float32, 2²⁴ + 1 = 2²⁴, so the sum reveals the order of additions."""
     large, one = 2.0**24, 1.0
     for order, total in (((large, one, one, -large), 0.0), ((one, one, large, -large), 2.0)):
         x = torch.zeros(2, 1, requires_grad=True)
@@ -35,6 +35,6 @@ def test_without_gradients_rows_are_selected():
     assert take_rows(x, torch.tensor([2, 2])).tolist() == [[4.0, 5.0]] * 2
     with torch.no_grad():
         assert not take_rows(x.clone().requires_grad_(), torch.tensor([1])).requires_grad
-    part = torch.zeros(4, 6, requires_grad=True)[:, 2:4]  # does not lie in one piece
+    part = torch.zeros(4, 6, requires_grad=True)[:, 2:4]  # not contiguous
     take_rows(part, torch.tensor([3, 3])).sum().backward()
     assert np.count_nonzero(part.detach()) == 0

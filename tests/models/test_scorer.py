@@ -1,4 +1,4 @@
-"""The channel scorer against the formula of its docstring."""
+"""The channel scorer against the formula in its docstring."""
 
 import pytest
 import torch
@@ -31,7 +31,7 @@ def test_scores_follow_the_formula(name):
 
 
 def test_each_role_begins_as_an_mlp_of_its_own():
-    """Weights of roles are in one matrix; Glorot's range depends on the size of one role, not on that of all."""
+    """The Glorot range follows the size of one role, although all roles share a weight matrix."""
     hidden, size = 50, 60
     scorer = ChannelScorer(size, get_decoder("mh4-hybrid").roles, hidden, dropout=0.0)
     weight = scorer.mlp.linear.weight.detach()
@@ -43,9 +43,9 @@ def test_each_role_begins_as_an_mlp_of_its_own():
 @pytest.mark.usefixtures("_threads")
 @pytest.mark.parametrize("name", ["mst", "mh4-hybrid"])
 @pytest.mark.parametrize("length", [1, 9, COLUMNS - 2, COLUMNS + 7])
-@pytest.mark.parametrize("hidden", [COLUMNS, COLUMNS + 1])  # the constant alone beside whole tiles, or not
+@pytest.mark.parametrize("hidden", [COLUMNS, COLUMNS + 1])  # constant alone after whole tiles, or not
 def test_scores_without_gradient_are_those_with_it(name, length, hidden):
-    """Without one they are compiled, on processors that it pays on, and some sentences at a time."""
+    """Without gradients, scores come from compiled kernels, if these pay on the CPU, and a few sentences at a time."""
     torch.manual_seed(4)
     scorer = ChannelScorer(6, get_decoder(name).roles, hidden, dropout=0.0)
     lengths = torch.tensor([length, 1, length, *[length] * (2 * POSITIONS // (length + 2))])
@@ -63,7 +63,7 @@ def test_end_position_follows_each_sentence():
     scorer = ChannelScorer(6, [("s0", "b0")], hidden=5, dropout=0.0).eval()
     states = torch.randn(2, 4, 6)
     vectors = scorer.role_vectors(states, torch.tensor([3, 1]))
-    torch.testing.assert_close(vectors[0, 4], vectors[1, 2])  # positions n + 1
+    torch.testing.assert_close(vectors[0, 4], vectors[1, 2])  # both at position n + 1, the end
     alone = scorer.role_vectors(states[1:, :2], torch.tensor([1]))
     torch.testing.assert_close(vectors[1:, :3], alone)
 
@@ -79,7 +79,7 @@ def test_single_parts_equal_the_full_matrices_and_their_gradients(hidden):
     sentences = torch.tensor([0, 1, 2, 0, 0])
     parts = torch.tensor([[0, 0, 5], [0, 1, 2], [3, 2, 1], [3, 2, 1], [12, 4, 5]])
     weights = torch.tensor([1.0, -1.0, 2.0, -1.0, 0.5])
-    # More parts of one channel than a tile has columns.
+    # Add more parts of one channel than a tile has columns.
     sentences, weights = (
         torch.cat([sentences, torch.zeros(60, dtype=torch.long)]),
         torch.cat([weights, torch.randn(60)]),

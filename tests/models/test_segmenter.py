@@ -1,4 +1,4 @@
-"""The compiled segmenter beside the network that PyTorch trains, and a plain one."""
+"""The compiled segmenter against the PyTorch network that is trained, and against plain NumPy."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def ids(count, seed=1):
 
 
 def plain(weights, features):
-    """Log-odds of one window, step by step in NumPy."""
+    """The log-odds of one window, in plain NumPy."""
 
     def sigmoid(x):
         return 1 / (1 + np.exp(-x))
@@ -108,7 +108,7 @@ def test_what_is_known_of_a_letter_is_dropped_in_training_beside_the_states():
     torch.manual_seed(3)
     network = SegmenterNetwork(VECTORS, 8, 8, 1, 0.5)
     with torch.no_grad():
-        network.output.weight[:, :16] = 0  # of the states
+        network.output.weight[:, :16] = 0  # ignore the states
         found = {tuple(network.train()(torch.from_numpy(ids(1)), torch.tensor([1]))[0][0].tolist()) for _ in range(5)}
         assert len(found) > 1
         found = {tuple(network.eval()(torch.from_numpy(ids(1)), torch.tensor([1]))[0][0].tolist()) for _ in range(5)}

@@ -1,4 +1,4 @@
-"""Transition scorers against one layer over the concatenation of their inputs, and against single products."""
+"""Transition scorers against a hidden layer over concatenated vectors, and against single products."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def test_scores_are_those_of_one_hidden_layer_over_concatenated_vectors(scorer):
     scorer.eval()
     states, lengths = torch.randn(2, 5, 6), torch.tensor([4, 2])
     sentences = torch.tensor([0, 1, 1, 0])
-    positions = torch.tensor([[0, 1, 4], [3, 2, 0], [1, 1, 3], [5, 5, 5]])  # 5 and 3: no such token
+    positions = torch.tensor([[0, 1, 4], [3, 2, 0], [1, 1, 3], [5, 5, 5]])  # 5 and 3 are past the end: no token
     tokens = [torch.cat([states[0], scorer.end[None]]), torch.cat([states[1, :3], scorer.end[None]])]
     together = torch.stack([tokens[s][p].flatten() for s, p in zip(sentences.tolist(), positions, strict=True)])
     weight = scorer.input.view(3, 5, 6).transpose(0, 1).reshape(5, 18)
@@ -30,7 +30,7 @@ def test_scores_are_those_of_one_hidden_layer_over_concatenated_vectors(scorer):
 
 
 def test_the_hidden_layer_starts_as_one_layer(scorer):
-    """Glorot-uniform over the whole concatenation, not over each role."""
+    """The Glorot range follows the size of the whole concatenation, not of each role."""
     wide = TransitionScorer(100, roles=4, transitions=2, hidden=200, dropout=0.0)
     assert float(wide.input.detach().abs().max()) == pytest.approx((6 / (400 + 200)) ** 0.5, rel=0.01)
 

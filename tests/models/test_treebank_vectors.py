@@ -1,4 +1,4 @@
-"""The vector of a treebank, which joins those of its words."""
+"""Treebank vectors, which are added to the vector of every word."""
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ NAMES = ("one", "other", "third")
 
 
 class Words:
-    """What an encoder reads."""
+    """The part of `Sentence` that encoders read."""
 
     def __init__(self, *forms):
         self.forms = forms

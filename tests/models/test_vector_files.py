@@ -1,4 +1,4 @@
-"""Files of word vectors: every format gives the same words, and what is wrong with a file is said in one line."""
+"""Files of word vectors: all formats give the same words and vectors, and errors are reported in one line."""
 
 import bz2
 import gzip
@@ -54,7 +54,7 @@ def text(request, tmp_path):
 
 @pytest.fixture(params=["v.bin", "v.bin.gz", "newlines.bin"])
 def binary(request, tmp_path):
-    """A binary file of word2vec, as gensim writes it; the original program puts a newline behind each vector."""
+    """A binary word2vec file as gensim writes it, or with a newline after each vector as in the original program."""
     vectors = KeyedVectors(6)
     vectors.add_vectors(WORDS, VECTORS)
     path = tmp_path / request.param
@@ -128,7 +128,7 @@ def test_no_more_is_in_memory_than_what_is_kept(tmp_path, kept):
     finally:
         tracemalloc.stop()
     assert len(words) == kept + 1
-    assert peak < 1.3 * kept * (4 * size + sys.getsizeof("word12345") + 100) + 500_000  # 100: a place in a dictionary
+    assert peak < 1.3 * kept * (4 * size + sys.getsizeof("word12345") + 100) + 500_000  # 100: a dictionary entry
 
 
 def changed(number, line):
@@ -166,7 +166,7 @@ def test_text_that_is_not_right(name, most, tmp_path):
     lines, message = TEXTS[name]
     path = write(tmp_path / "v.vec", *lines)
     if most == 1 and ("too large" in name or name == "not quite a number"):
-        most = 3  # numbers of words that are not kept are not computed
+        most = 3  # vectors of words that are not kept are not parsed
     with pytest.raises(UnusableError) as error:
         read(path, most)
     assert str(error.value).startswith(f"{path}: {message}")
@@ -196,7 +196,7 @@ def test_text_that_is_not_utf_8(tmp_path):
 
 @pytest.mark.parametrize("end", [0, 5])
 def test_text_cut_short(text, end):
-    """Wherever a file ends, it is an error, but for one with no header that ends between two lines."""
+    """A truncated file is an error, unless it has no header and ends between two lines."""
     content = text.read_bytes()
     text.write_bytes(content[: len(content) // 2 + end])
     if text.suffix == ".vec":
@@ -247,7 +247,7 @@ def test_binary_files_that_are_not_right(binary):
 
 @pytest.fixture(scope="module")
 def fasttext(tmp_path_factory):
-    """A model of fastText in its own format, and what gensim says of it."""
+    """The path of a model in fastText's own format, and gensim's vectors of it."""
     sentences = [["der", "Hund", "bellt"], ["die", "Hunde", "bellen"], ["der", "Esel", "schreit"]] * 5
     model = FastText(sentences, vector_size=8, min_count=1, min_n=2, max_n=3, bucket=50, seed=1, workers=1, epochs=1)
     path = tmp_path_factory.mktemp("fasttext") / "model.bin"

@@ -1,4 +1,4 @@
-"""What is kept of words that came before."""
+"""The memory of word vectors that were computed before."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from mh4.models.word_memory import LONGEST_KEY, WordMemory
 
 
 class Computing:
-    """Vectors of numbers in keys, and a note of which were computed."""
+    """Look numbers up in a memory, with vectors derived from the numbers; ``asked`` lists which ones were computed."""
 
     def __init__(self):
         self.memory, self.asked = WordMemory(), []

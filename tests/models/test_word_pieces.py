@@ -1,4 +1,4 @@
-"""Words in pieces, and the windows of long sentences."""
+"""Splitting words into pieces, and long sentences into windows."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def test_every_piece_is_in_the_window_that_its_state_comes_from(counts, room):
     assert starts[0] == 0
     assert starts[-1] + size == total
     assert (np.diff(starts) > 0).all()
-    assert (np.diff(starts) <= room // 2).all()  # they overlap by half at least
+    assert (np.diff(starts) <= room // 2).all()  # windows overlap by at least half
 
 
 @given(COUNTS, st.integers(20, 40))
@@ -54,7 +54,7 @@ def test_words_are_cut_each_by_itself(vocabulary):
     together = vocabulary.pieces(["abc", "xq", "abd"])
     assert together.ids.tolist() == [i for own in alone for i in own]
     assert together.counts.tolist() == [len(own) for own in alone]
-    assert vocabulary.pieces(["\x01"]).ids.tolist() == [1]  # nothing is left of it
+    assert vocabulary.pieces(["\x01"]).ids.tolist() == [1]  # a control character leaves no piece
     assert (vocabulary.before.tolist(), vocabulary.after.tolist()) == ([2], [3])
 
 

@@ -1,4 +1,4 @@
-"""Words and characters: which are known, which are taken for unknown, how a batch of them looks."""
+"""Vocabularies of words and characters: known and unknown ones, and batches of their ids."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def test_of_a_very_long_word_the_ends_are_spelt(vocabulary):
 
 def test_ids_are_the_same_when_forms_come_again(vocabulary, monkeypatch):
     forms = ["the", "The", "thé", "dog", "t" * 40, "the", "h", *(f"the{i}" for i in range(20))]
-    monkeypatch.setattr(word_vocabulary, "_MOST_KEPT", 7)  # so that what is remembered is forgotten on the way
+    monkeypatch.setattr(word_vocabulary, "_MOST_KEPT", 7)  # small, so that entries are evicted in between
     first, *others = (vocabulary.ids(forms) for _ in range(3))
     alphabet = {character: i for i, character in enumerate(vocabulary.characters, start=END + 1)}
     assert first.words.tolist() == [
@@ -69,5 +69,5 @@ def test_batch(vocabulary):
     assert batch.mask.tolist() == [[True, True, False], [True, True, True]]
     row = batch.characters.split(batch.character_lengths.tolist())[batch.forms[1, 2]].tolist()
     assert (row[0], row[4]) == (BEGIN, END)
-    assert row[3] == UNKNOWN  # é was never seen
+    assert row[3] == UNKNOWN  # é does not occur in training
     assert batch.character_lengths.tolist() == [5, 5, 5, 5]

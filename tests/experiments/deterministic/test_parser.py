@@ -1,4 +1,4 @@
-"""Greedy parsing of many sentences at once does what the transition systems do one configuration at a time."""
+"""Greedy parsing of many sentences at once, against transition systems on one configuration at a time."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def untrained(system, seed=1, words=("dog", "the"), relations=RELATIONS):
 
 
 def random_text(generator, lengths):
-    """Numbers as `DeterministicParser.encode` gives them, without a treebank."""
+    """Random ids in the form that `DeterministicParser.encode` returns."""
     offsets = np.cumsum([0, *(n + 1 for n in lengths)], dtype=np.int64)
     words = generator.integers(2, 5, offsets[-1]).astype(np.int32)
     tags = generator.integers(2, 6, offsets[-1]).astype(np.int32)
@@ -37,7 +37,7 @@ def random_text(generator, lengths):
 
 
 def random_computation(generator, system, n):
-    """The configurations of a computation, the final one last, and its transitions."""
+    """The configurations of a random computation, including the final one, and its transitions."""
     configurations, steps = [system.initial(n)], []
     while not system.is_final(configurations[-1]):
         steps.append(generator.choice(system.legal(configurations[-1])))
@@ -46,7 +46,7 @@ def random_computation(generator, system, n):
 
 
 def naive_description(configuration, text, s, relations, labelled):
-    """Rows of words and symbols, the latter without the offsets of their slots."""
+    """The words and symbols that describe a configuration, the symbols without the offsets of their slots."""
     base = text.offsets[s]
     positions = [*reversed(configuration.stack[-3:]), None, None, None][:3]
     remaining = range(configuration.front, configuration.n + 1)
@@ -93,14 +93,14 @@ def test_replay_equals_the_transition_system(name, lengths, seed):
 
 
 def system_steps(name):
-    """Names of the transitions in the order of their numbers."""
+    """The names of the transitions, in the order of their numbers."""
     return ARRAY_SYSTEMS[name].transitions
 
 
 @settings(max_examples=12)
 @given(st.sampled_from(NAMES), st.lists(st.integers(1, 12), min_size=1, max_size=6), st.integers(0, 10**6))
 def test_lockstep_takes_the_best_legal_step_of_every_configuration(name, lengths, seed):
-    """Replaying the steps with the transition system: legal, chosen by the scores, same trees."""
+    """Replayed with the transition system, each step is legal and has the best score, and the trees are the same."""
     generator = np.random.default_rng(seed)
     system, parser = FRIENDLY[name], untrained(name, seed)
     text = random_text(generator, lengths)
@@ -120,7 +120,7 @@ def test_lockstep_takes_the_best_legal_step_of_every_configuration(name, lengths
 
 
 def classes_taken(parser, text, transitions, states):
-    """The class of each step, from the final relation of the word that the step attached."""
+    """The class of each step: its transition and the relation of the word that it attaches."""
     taken = []
     for s in range(len(text.offsets) - 1):
         system = FRIENDLY[parser.system.name]
@@ -192,7 +192,7 @@ def test_words_and_tags_as_numbers():
     object.__setattr__(one, "upos", ("X", "NOUN", "ADV"))
     text = parser.encode([one, two])
     assert text.offsets.tolist() == [0, 4, 6]
-    assert text.words.tolist() == [1, 4, 3, 2, 1, 3]  # 0 none, 1 root, 2 unknown
+    assert text.words.tolist() == [1, 4, 3, 2, 1, 3]  # 0: none, 1: root, 2: unknown
     assert text.tags.tolist() == [1, 3, 4, 2, 1, 2]
     assert parser.classifier.vectors.tolist() == [[0.0] * 3] * 3 + [[1.0] * 3] * 2
 

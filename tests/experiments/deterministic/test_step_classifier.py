@@ -1,4 +1,4 @@
-"""The classifier of deterministic parsers and its loss over sets of right answers."""
+"""The classifier of deterministic parsers, and its loss with several right classes per example."""
 
 import math
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 
 def naive_loss(scores, allowed, right):
-    """Probabilities as written in the definition, row by row."""
+    """The loss by its definition: the mean of −log of the probability of the right classes."""
     losses = []
     for row, may, good in zip(scores, allowed, right, strict=True):
         weights = [math.exp(score) if possible else 0.0 for score, possible in zip(row, may, strict=True)]

@@ -1,4 +1,4 @@
-"""Training a greedy parser in two passes."""
+"""Training greedy parsers in two passes."""
 
 from collections import Counter
 
@@ -36,7 +36,7 @@ def sentences(small_treebanks):
 
 @pytest.fixture(scope="module")
 def parsers(sentences):
-    """One trained on gold computations for each system."""
+    """For each system, a parser trained on gold computations."""
     return {
         system: train_condition(sentences[0], CONDITIONS[2], Settings(system=system, **QUICK))
         for system in ("shift-reduce", "arc-eager")
@@ -48,7 +48,7 @@ def scores(parser, sentences):
 
 
 def baseline(train, sentences):
-    """Every word below the nearest one on the better side, with the commonest relation of its part of speech."""
+    """Scores of attaching each word to its neighbour on the better side, with the commonest relation of its UPOS."""
     commonest = {}
     for tag in {tag for s in train for tag in s.upos}:
         counts = Counter(r for s in train for t, r in zip(s.upos, s.relations, strict=True) if t == tag)
@@ -77,7 +77,7 @@ def test_beats_a_majority_baseline_clearly(system, parsers, sentences):
 
 @both_systems
 def test_learns_its_training_sentences(system, sentences):
-    """With enough epochs the classifier knows the few projective sentences by heart."""
+    """With enough epochs, the classifier memorises a few projective sentences."""
     few = [sentence for sentence in sentences[0] if is_projective(sentence.padded_heads)][:8]
     parser = train_condition(few, CONDITIONS[1], Settings(system=system, **QUICK | {"epochs": 30}))
     assert min(scores(parser, few)) > 95
@@ -127,7 +127,7 @@ def test_gold_examples_are_the_static_oracle(system, parsers, sentences):
 @both_systems
 @pytest.mark.parametrize("projective", [True, False])
 def test_visited_examples_have_all_optimal_steps(system, projective, parsers, sentences):
-    """The targets are those of the oracles, one configuration at a time."""
+    """The targets equal those of the oracles for single configurations."""
     train, parser = sentences[0][:12], parsers[system]
     trees = projective_trees(train) if projective else [sentence.padded_heads for sentence in train]
     configurations = visited_configurations(parser, train)

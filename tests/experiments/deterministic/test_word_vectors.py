@@ -1,4 +1,4 @@
-"""Word vectors: reproducible, of frequent words only, and optional."""
+"""Word vectors are reproducible, limited to frequent words, and optional."""
 
 import sys
 
@@ -29,7 +29,7 @@ def test_words_are_normalised_and_rare_ones_left_out():
 
 
 def test_the_error_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "gensim.models", None)  # as if it could not be imported
+    monkeypatch.setitem(sys.modules, "gensim.models", None)  # makes the import fail
     with pytest.raises(ValueError, match=r"mh4\[vectors\]"):
         learn_word_vectors(TEXT)
 

@@ -1,4 +1,4 @@
-"""Exact scores of unnormalized and normalized arc-eager transitions against all computations."""
+"""Exact scores of unnormalized and normalized arc-eager transitions, against enumeration of all computations."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ every_case = pytest.mark.parametrize(("system", "policy"), CASES)
 
 
 def step_scores(module, stack, labels, front, tree):
-    """Of one configuration."""
+    """The step scores of a single configuration."""
     return module.step_scores_batch(stack, encode_labels(labels), [0, len(stack)], [front], [0], [tree])[0]
 
 
@@ -47,7 +47,7 @@ def exact(batch, system, policy, reduce_correct):
 
 
 def check(system, policy, reduce_correct, configurations, gold):
-    """Exact scores equal those by listing, for every pair of a configuration and a gold tree."""
+    """Check exact scores against enumeration, for every pair of a configuration and a gold tree."""
     ours = exact(every_pair(configurations, gold), system, policy, reduce_correct)
     ours = ours.reshape(len(configurations), len(gold), -1)
     for configuration, scores in zip(configurations, ours, strict=True):
@@ -79,7 +79,7 @@ def test_longer_sentences(system, policy, reduce_correct, n, count):
 
 
 def string_after(system, policy, configuration, transition):
-    """Symbols of the configuration after a step, without the arcs it makes."""
+    """The string of grammar symbols for the configuration after a transition."""
     after = SYSTEMS[system, True].apply(configuration, transition)
     k, m = len(after.stack), after.n + 1 - after.front
     number = system.transitions.index(transition)
@@ -101,13 +101,13 @@ def test_derivations_computations_and_trees_are_one_to_one(system, policy, reduc
             trees_of.setdefault(transitions[:1], set()).add(final.arcs)
         for transition in instance.legal(configuration):
             string = string_after(system, policy, configuration, transition)
-            # Where all arcs weigh nothing, all trees are best.
+            # With zero weights, all trees are optimal, so all derivations are counted.
             weights = np.zeros((len(string), len(string)), np.int32)
             _, derivations = count_best(grammars[reduce_correct], string, weights)
             assert derivations == computations_of.get(transition, 0) == len(trees_of.get((transition,), ()))
 
 
-# What a linguist can check by hand. Words: 1 and 2 are left on the stack, 3 and 4 are still to come.
+# Small examples to check by hand. Words 1 and 2 are on the stack, 3 and 4 are to come unless stated otherwise.
 
 
 def gold(*heads):
@@ -115,7 +115,7 @@ def gold(*heads):
 
 
 def test_what_stands_between_must_go_first():
-    """3 is to take 1 from under 2. As a right child of 2 it loses all but 1 → 2."""
+    """Gold has 3 → 1 and 1 → 2, so 2 must be reduced first; making 3 a right child of 2 keeps only 1 → 2."""
     configuration = Configuration((0, 1, 2), "RLR", 3, 3)
     step = arc_eager.optimal_step(configuration, gold(3, 1, 0))
     assert step.scores == {"shift": None, "left_arc": None, "right_arc": 1, "reduce": 3}
@@ -124,7 +124,7 @@ def test_what_stands_between_must_go_first():
 
 
 def test_a_wrong_left_label_can_be_corrected_only_later():
-    """1 → 2, but 2 was shifted: it can be reduced into 1; a word shifted now must not be."""
+    """Gold has 1 → 2, but 2 was shifted. Reducing it corrects this, but a word shifted now may not be corrected."""
     configuration = Configuration((0, 1, 2), "RRL", 3, 3)
     step = arc_eager.optimal_step(configuration, gold(0, 1, 1))
     assert step.scores == {"shift": None, "left_arc": 2, "right_arc": 2, "reduce": 3}
@@ -133,7 +133,7 @@ def test_a_wrong_left_label_can_be_corrected_only_later():
 
 
 def test_the_policy_decides_between_two_ways_to_one_tree():
-    """The situation of Table 7: 2 is complete, 3 is to become a left child of 4."""
+    """The situation of Table 7: 2 is complete, and 3 must become a left child of 4."""
     configuration, tree = Configuration((0, 1, 2), "RRR", 3, 4), gold(0, 1, 4, 1)
     best = {policy: arc_eager.optimal_step(configuration, tree, policy).best for policy in POLICIES}
     assert best == {
@@ -144,7 +144,7 @@ def test_the_policy_decides_between_two_ways_to_one_tree():
 
 
 def test_only_the_strict_policy_holds_past_shifts_against_a_parser():
-    """3 was shifted on top of 2, which should have been reduced before; 3 is to become a left child of 4."""
+    """3 must become a left child of 4, but was shifted on top of 2, which should have been reduced before."""
     configuration, tree = Configuration((0, 1, 2, 3), "RRRL", 4, 4), gold(0, 1, 4, 1)
     scores = {policy: arc_eager.optimal_step(configuration, tree, policy).scores for policy in POLICIES}
     assert scores["reduce-before-shift"]["left_arc"] == 4
@@ -165,7 +165,7 @@ def test_arcs_made_already_count():
 
 
 def test_a_normalized_step():
-    """2 is to take 1. As a left child of 3 it loses everything, as a right child of 1 all but 2 → 3."""
+    """2 must become the head of 1: as a left child of 3 it loses all gold arcs, as a right child of 1 all but 2 → 3."""
     configuration = Configuration((0, 1, 2), "RLN", 3, 3)
     step = arc_eager_normalized.optimal_step(configuration, gold(2, 0, 2))
     assert step.scores == {"shift": None, "left_child": 0, "right_child": 1, "reduce_left": None, "reduce_right": 3}
@@ -183,7 +183,7 @@ def test_a_final_configuration_has_no_step():
 @every_case
 @given(n=st.integers(1, 12), seed=st.integers(0, 2**32 - 1))
 def test_a_best_step_leads_where_the_score_is_at_least_as_high(system, policy, reduce_correct, n, seed):
-    """Following best steps from anywhere, the score never falls; at the end it is the number of gold arcs."""
+    """Along best steps from any configuration, the score never falls; at the end it is the number of gold arcs."""
     rng = np.random.default_rng(seed)
     instance, tree = SYSTEMS[system, reduce_correct], random_tree(rng, n)
     configuration, promised = instance.initial(n), 0

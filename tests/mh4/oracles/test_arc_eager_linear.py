@@ -1,4 +1,4 @@
-"""Linear time, exact for projective gold trees: Nederhof (2021), section 5, and its counterpart for Table 8."""
+"""Linear-time scores of Nederhof (2021), section 5, and for the system of Table 8; exact for projective gold trees."""
 
 import numpy as np
 import pytest
@@ -59,7 +59,7 @@ def test_every_normalized_configuration_with_every_projective_tree(n):
 
 
 def normalized_pair(rng, n, push, sentence):
-    """A random configuration; often with an undecided word."""
+    """A pair of a random configuration, often with an undecided word (N) on top, and a sentence."""
     configuration = random_configuration(rng, n, push)
     if configuration.front <= n and rng.random() < 0.5:
         stack, labels, front = configuration.stack, configuration.labels, configuration.front
@@ -77,7 +77,7 @@ def test_normalized_scores_are_exact_for_projective_trees_of_any_length(n, seed)
     batch = *flat_configurations(pairs), golds
     exact = normalized.step_scores_batch(*batch, "exact")
     np.testing.assert_array_equal(normalized.step_scores_batch(*batch, "linear"), exact)
-    golds[:5] = [random_tree(rng, n) for _ in range(5)]  # for these the default is exact, and linear goes on
+    golds[:5] = [random_tree(rng, n) for _ in range(5)]  # for these, the default is "exact"
     exact = normalized.step_scores_batch(*batch, "exact")
     np.testing.assert_array_equal(normalized.step_scores_batch(*batch), exact)
     linear = normalized.step_scores_batch(*batch, "linear")
@@ -87,7 +87,7 @@ def test_normalized_scores_are_exact_for_projective_trees_of_any_length(n, seed)
 @both_policies
 @given(n=st.integers(1, 25), seed=st.integers(0, 2**32 - 1))
 def test_an_approximation_for_other_trees(policy, n, seed):
-    """Never far off: the same transitions have scores, and no score exceeds the number of words."""
+    """For other gold trees, the same transitions are reachable, and no score exceeds the number of words."""
     batch = random_batch(np.random.default_rng(seed), n, random_tree, 30)
     linear, exact = step_scores_batch(*batch, policy, "linear"), step_scores_batch(*batch, policy, "exact")
     np.testing.assert_array_equal(linear == UNREACHABLE, exact == UNREACHABLE)
@@ -107,7 +107,7 @@ def test_by_default_each_tree_has_the_algorithm_that_is_exact_for_it(policy, n, 
 
 @both_policies
 def test_crossing_arcs_make_the_approximation_too_hopeful(policy):
-    """0 → 2 and 3 → 1 cross: one of them will be lost, which the linear calculation does not see."""
+    """0 → 2 and 3 → 1 cross, so one of them will be lost, which the linear algorithm overlooks."""
     configuration, gold = ArcEager().initial(4), np.array([-1, 3, 0, 2, 2])
     steps = {algorithm: optimal_step(configuration, gold, policy, algorithm) for algorithm in ("exact", "linear")}
     assert steps["exact"].scores["shift"] == 3
@@ -131,7 +131,7 @@ def test_rightmost_descendants_of_any_tree(n, seed):
 
 
 def test_descendants_of_a_right_child_of_the_top_are_those_in_the_input():
-    """By the paper's letter they may be reached through the stack, in trees that are not projective; see the module."""
+    """Literally, the paper also follows non-projective descendants through the stack; see the docstring of `linear`."""
     n = 4
     trees = all_trees(n)
     trees = trees[[not is_projective(tree) for tree in trees]]

@@ -1,4 +1,4 @@
-"""Static oracles: a computation that makes the most gold arcs, and follows the policy."""
+"""Static oracles: computations with as many gold arcs as possible that follow the policy."""
 
 import numpy as np
 import pytest
@@ -12,20 +12,20 @@ from mh4.oracles import arc_eager
 from mh4.oracles.arc_eager import normalized as arc_eager_normalized
 from mh4.transitions.arc_eager import POLICIES, ArcEager, NormalizedArcEager
 
-# Without the correction: a static oracle needs none.
+# Without `reduce_correct`, which static oracles do not need.
 CASES = [(ArcEager(False), policy) for policy in POLICIES] + [(NormalizedArcEager(False), None)]
 every_case = pytest.mark.parametrize(("system", "policy"), CASES)
 
 
 def computation(policy, gold, single_root=False):
-    """By the static oracle of the system that has the policy; the normalized system has none."""
+    """The static oracle's computation under a policy of the unnormalized system; None means the normalized system."""
     if policy:
         return arc_eager.optimal_computation(gold, policy, single_root)
     return arc_eager_normalized.optimal_computation(gold, single_root)
 
 
 def check(system, policy, gold):
-    """The computation follows the policy, makes the projectivized tree, and each of its steps is a best one."""
+    """Check that the computation follows the policy, builds the projectivized tree and consists of best steps."""
     transitions = computation(policy, gold)
     n = len(gold) - 1
     configurations = list(system.run(n, transitions))
@@ -58,7 +58,7 @@ def test_longer_sentences(system, policy, n, seed):
 
 @every_case
 def test_one_word_below_the_root(system, policy):
-    """The computation makes the closest projective tree of those with one such word, also where gold has several."""
+    """The computation builds the closest projective single-root tree, even if gold has several root children."""
     several = 0
     for gold in all_trees(4):
         *_, last = system.run(4, computation(policy, gold, single_root=True))

@@ -1,4 +1,4 @@
-"""The dynamic oracle against brute force over all computations; the static one on all trees and on a treebank."""
+"""The dynamic oracle against enumeration of all computations; the static one on all small trees and a treebank."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def projective_trees(n, single_root):
 @SINGLE_ROOT
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_scores_are_exact(n, single_root):
-    """Every configuration, every projective gold tree: every fifth one of 4 words, since they are many."""
+    """All configurations with all projective gold trees; of those of 4 words, only every fifth."""
     system = ArcHybrid(single_root)
     golds = np.array(projective_trees(n, single_root)[:: 5 if n == 4 else 1])
     checked = 0
@@ -51,7 +51,7 @@ def test_static_computations_build_every_projective_tree(n, single_root):
 
 
 def test_static_computations_are_optimal():
-    """No step of them costs a gold arc, and those of other trees build the closest projective tree."""
+    """No step costs an arc of the closest projective tree, which the computation builds."""
     for gold in all_trees(4):
         closest = closest_tree(gold, "projective", single_root=False)
         computation = optimal_computation(gold)
@@ -73,7 +73,7 @@ def test_the_sample_is_rebuilt(tmp_path):
 
 
 def test_a_determiner_before_its_noun():
-    """He saw a star, with "a" on top of "saw": attaching it to "saw" costs its arc, shifting "star" both its arcs."""
+    """In "He saw a star", with "a" on "saw", attaching "a" to "saw" costs one arc, shifting "star" both its arcs."""
     gold = np.array([-1, 2, 0, 4, 2])
     configuration = Configuration((0, 2, 3), 4, 4, frozenset({(2, 1)}))
     assert optimal_step(configuration, gold).scores == {"shift": 2, "la": 4, "ra": 3}

@@ -1,4 +1,4 @@
-"""Nederhof (2019): the oracles against a list of all computations, and against one another."""
+"""The oracles of Nederhof (2019), against enumeration of all computations and against one another."""
 
 import numpy as np
 import pytest
@@ -29,18 +29,18 @@ def heads(*words):
 
 
 def step_scores(stack, front, gold, policy=LEFT_FIRST, algorithm=None):
-    """Of one configuration."""
+    """The step scores of a single configuration."""
     return step_scores_batch(stack, [0, len(stack)], [front], [0], [gold], policy, algorithm)[0]
 
 
 def random_configuration(rng, n):
-    """A configuration over n words, drawn without regard to how likely a parser gets there."""
+    """A random configuration of n words, however unlikely a parser is to reach it."""
     front, push = int(rng.integers(1, n + 2)), rng.choice([0.3, 0.6, 0.95])
     return Configuration((0, *(word for word in range(1, front) if rng.random() < push)), front, n)
 
 
 def test_no_way_back_from_a_reduce_too_early():
-    """2 → 1, 2 → 3, 0 → 2: attaching 1 before 2 is there costs the arc of 1 and no other."""
+    """With 0 → 2, 2 → 1 and 2 → 3, attaching 1 before 2 is read costs only the arc 2 → 1."""
     step = optimal_step(Configuration((0, 1), 2, 3), heads(2, 0, 2))
     assert step.scores == {"shift": 3, "reduce_left": 2, "reduce_right": None}
     assert (step.best, step.accuracy) == (("shift",), 1.0)
@@ -62,14 +62,14 @@ def test_policies_differ_in_the_side_that_comes_first():
 
 
 def test_only_the_strict_policy_forbids_to_mend():
-    """2 should get 1 and 3, but 3 is on top of it already: left arcs of 2 come after its right one, or not at all."""
+    """2 should get 1 and 3, but 3 is already on top: 2 → 1 must follow 2 → 3, which only the strict policy forbids."""
     configuration, gold = Configuration((0, 1, 2, 3), 4, 3), heads(2, 0, 2)
     for policy, expected in ((LEFT_FIRST, 3), (STRICT, 1), (RIGHT_FIRST, 3)):
         assert optimal_step(configuration, gold, policy).scores["reduce_left"] == expected
 
 
 def test_a_tree_that_cannot_be_built():
-    """1 → 3 crosses 4 → 2: one of the two must go, and a reduce decides which."""
+    """1 → 3 and 4 → 2 cross, so one of them is lost; a reduce decides which."""
     gold = heads(4, 4, 1, 0)
     assert not is_projective(gold)
     assert optimal_step(SYSTEM.initial(4), gold).scores["shift"] == 3
@@ -156,7 +156,7 @@ def test_linear_and_quadratic_agree_on_long_sentences(policy, n, seed):
 @every_policy
 @pytest.mark.parametrize("n", range(1, 6))
 def test_one_derivation_for_each_computation(policy, n):
-    """Section 4: parse trees that attach children as low as possible are the computations, and one each the trees."""
+    """Section 4: parses that attach children as low as possible correspond one to one to computations, and to trees."""
     for configuration in bare_configurations(n):
         found = {}
         for steps, final in computations(SYSTEM, configuration, allows(policy, everywhere=True)):
@@ -190,12 +190,12 @@ def test_optimal_computations(policy, n):
         assert all(allows(policy)(path[0], taken[: length + 1]) for length in range(len(taken)))
         best = optimal_step(path[0], gold, policy).score
         assert path[-1].gold_arcs(gold) == best
-        # Each step of it is a best one; a policy that counts from the present configuration can only allow more.
+        # Each step is optimal: a policy that applies from the current configuration on can only allow more.
         assert all(optimal_step(c, gold, policy).scores[t] == best for c, t in taken)
 
 
 def test_an_optimal_computation_with_one_word_below_the_root():
-    """All of 0 → 1, 0 → 2 cannot be had."""
+    """With one word below the root, only one of 0 → 1 and 0 → 2 is possible."""
     assert optimal_computation(heads(0, 0)) == ("shift", "reduce_left", "shift", "reduce_left")
     *_, final = SYSTEM.run(2, optimal_computation(heads(0, 0), single_root=True))
     assert SYSTEM.heads(final).tolist().count(0) == 1

@@ -1,4 +1,4 @@
-"""The costs of candidates against brute force; static oracles lead to the gold tree."""
+"""The costs of candidates against enumeration of all computations; static oracles lead to the gold tree."""
 
 import numpy as np
 import pytest
@@ -53,7 +53,10 @@ def test_static_oracles_rebuild_every_tree(name, n):
 
 
 def kept(friendly, configuration, legal, shifted):
-    """The most gold arcs after each legal transition: {transition: heads (trees, n + 1)}, from the step on."""
+    """Map each legal transition to the heads of all trees that can be reached after it.
+
+    If ``shifted``, computations that correct a word just shifted by a reduce are left out.
+    """
     trees = {}
     for transition in legal:
         following = friendly.apply(configuration, transition)
@@ -66,7 +69,7 @@ def kept(friendly, configuration, legal, shifted):
 
 
 def corrects(friendly, configuration, steps, word):
-    """Whether a word labelled L is reduced, and so becomes a right child all the same."""
+    """Whether ``steps`` reduce ``word``, which was shifted, so that it becomes a right child after all."""
     for step in steps:
         if step == REDUCE and configuration.stack[-1] == word:
             return True
@@ -75,7 +78,7 @@ def corrects(friendly, configuration, steps, word):
 
 
 def costs_are_exact(name, n, oracle, golds):
-    """In every configuration. A word that arc-eager shifts is to become a left child."""
+    """Check the costs in every configuration; a word that arc-eager shifts must become a left child."""
     friendly, kernels = FRIENDLY[name], Kernels(name, n)
     for configuration in configurations(friendly, n):
         legal = friendly.legal(configuration)
@@ -110,7 +113,7 @@ def test_exact_costs_are_exact_for_any_tree(name, n):
 
 
 def test_approximate_costs_take_no_notice_of_crossing_arcs():
-    """0 → 2 and 3 → 1 cross: shifting 1, and 2 after it, seems to lose nothing."""
+    """0 → 2 and 3 → 1 cross, but by approximate costs, shifting 1 and then 2 loses nothing."""
     kernels, gold = Kernels("arc-eager", 4), np.array([-1, 3, 0, 2, 2], np.int32)
     costs = {}
     for oracle in (EXACT, APPROXIMATE):
@@ -121,7 +124,7 @@ def test_approximate_costs_take_no_notice_of_crossing_arcs():
 
 
 def test_the_static_arc_standard_oracle_makes_left_arcs_at_once():
-    """The verb of "dogs chase cats daily" gets its subject before anything else is read."""
+    """The verb of "dogs chase cats daily" gets its subject before the next word is read."""
     kernels, steps = Kernels("arc-standard", 4), []
     gold = np.array([-1, 2, 0, 2, 2], np.int32)
     kernels.prepare(STATIC, gold)

@@ -1,4 +1,4 @@
-"""Covington's loss, from scratch and kept up to date, against all computations."""
+"""Covington's loss, from scratch and incremental, against enumeration of all computations."""
 
 from functools import cache
 
@@ -26,7 +26,7 @@ def gold(*heads):
 
 @cache
 def final_trees(configuration):
-    """The trees of all computations that go on from a configuration."""
+    """The heads of all trees that can be reached from a configuration."""
     if SYSTEM.is_final(configuration):
         return frozenset([tuple(SYSTEM.heads(configuration).tolist())])
     following = (SYSTEM.apply(configuration, transition) for transition in SYSTEM.legal(configuration))
@@ -34,7 +34,7 @@ def final_trees(configuration):
 
 
 def losses_by_listing(configuration, golds):
-    """The least number of wrong heads, for each gold tree of int (gold trees, n + 1)."""
+    """The smallest possible number of wrong heads for each gold tree; ``golds`` is int (gold trees, n + 1)."""
     trees = np.array(list(final_trees(configuration)), np.int32)
     return (trees[:, None, 1:] != golds[None, :, 1:]).sum(axis=2).min(axis=0)
 
@@ -63,7 +63,7 @@ def check_every_transition(n):
 
 
 class IncrementalLoss:
-    """The loss along one computation, kept up to date."""
+    """The loss along a computation, updated at each transition."""
 
     def __init__(self, tree):
         self.loss = 0
@@ -83,7 +83,7 @@ class IncrementalLoss:
 
 
 def check_along_computation(configuration_steps, tree):
-    """Incremental losses and steps equal those from scratch; the transitions are what the function chooses."""
+    """Check incremental losses and steps against those from scratch; ``configuration_steps`` chooses transitions."""
     n = len(tree) - 1
     configuration, tracked = SYSTEM.initial(n), IncrementalLoss(tree)
     while True:
@@ -105,7 +105,7 @@ def test_every_configuration_with_every_gold_tree(n):
 
 @pytest.mark.parametrize(("n", "count"), [(5, 12), (6, 4)])
 def test_longer_sentences(n, count):
-    """From the middle of a computation, where there are not too many trees to list."""
+    """Start in the middle of computations, from where there are few enough trees to enumerate."""
     rng = np.random.default_rng(n)
     golds = np.array([random_tree(rng, n) for _ in range(200)])
     for _ in range(count):
@@ -119,7 +119,7 @@ def test_longer_sentences(n, count):
 
 
 def all_paths(tree):
-    """Every computation over a tree's words, as `check_along_computation` takes them."""
+    """Yield the transitions of every computation over the words of a tree."""
     n = len(tree) - 1
 
     def go(configuration, steps):
@@ -141,7 +141,7 @@ def test_the_incremental_loss_along_every_computation(n):
 
 @given(n=st.integers(1, 14), seed=st.integers(0, 2**32 - 1), stray=st.sampled_from([0.1, 0.5, 1.0]))
 def test_the_incremental_loss_of_longer_sentences(n, seed, stray):
-    """Also: a best step keeps the loss as it is, and at the end it is the number of wrong heads."""
+    """The score promised for each step holds afterwards, and at the end it is the number of correct heads."""
     rng = np.random.default_rng(seed)
     tree = random_tree(rng, n)
     promised = [n]
@@ -149,7 +149,7 @@ def test_the_incremental_loss_of_longer_sentences(n, seed, stray):
     def some(configuration, step):
         assert step.score == promised[-1]
         legal = SYSTEM.legal(configuration)
-        # Arcs are few among the legal transitions, and most of them are wrong.
+        # Prefer arcs when straying: most of them are wrong.
         options = (legal[2:] or legal) if rng.random() < stray else step.best
         transition = options[rng.integers(len(options))]
         promised.append(step.scores[transition])
@@ -182,23 +182,23 @@ def test_the_static_oracle_keeps_the_loss_at_zero_and_is_shortest(n):
             assert len(transitions) == min(map(len, rebuild))
 
 
-# What a linguist can check by hand.
+# Small examples to check by hand.
 
 
 def test_arcs_that_are_reachable_one_by_one_may_not_be_together():
-    """The situation of Figure 2: 1 → 2 is made; 2 → 3, 3 → 4 and 4 → 1 would close a cycle with it."""
+    """The situation of Figure 2: 2 → 3, 3 → 4 and 4 → 1 would all close a cycle with the existing arc 1 → 2."""
     configuration = Configuration(2, 3, 4, frozenset({(1, 2)}))
     tree = gold(4, 0, 2, 3)
     assert covington.loss(configuration, tree) == 2
     step = covington.optimal_step(configuration, tree)
-    # One of the three arcs has to be given up; passing the pair 2, 3 is as good as 2 → 3.
+    # One of the three arcs must be given up, so skipping the pair (2, 3) is as good as 2 → 3.
     assert step == OptimalStep(
         {"shift": 2, "no_arc": 2, "left_arc": None, "right_arc": 2}, ("shift", "no_arc", "right_arc"), 4
     )
 
 
 def test_a_word_of_the_root_is_lost_only_when_it_gets_a_head():
-    """2 is of the root and was passed long ago; only the arc 3 → 2 loses it."""
+    """2 is a child of the root, which words without a head become at the end; only the arc 3 → 2 loses 0 → 2."""
     tree = gold(2, 0, 2)
     configuration = Configuration(2, 3, 3, frozenset({(2, 1)}))
     assert covington.optimal_step(configuration, tree).scores == {

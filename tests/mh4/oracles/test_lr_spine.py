@@ -1,4 +1,4 @@
-"""Correct transitions and scores against brute force over all computations; the canonical one on a whole treebank."""
+"""Correct transitions and scores against enumeration; the canonical computation on a whole treebank."""
 
 from functools import cache
 
@@ -20,7 +20,7 @@ SYSTEM = LRSpine()
 
 @cache
 def reachable(configuration):
-    """Heads of all trees that some computation leads to."""
+    """The heads of all trees that can be reached from a configuration."""
     if SYSTEM.is_final(configuration):
         return frozenset([tuple(SYSTEM.heads(configuration).tolist())])
     following = [reachable(SYSTEM.apply(configuration, t)) for t in SYSTEM.legal(configuration)]
@@ -28,7 +28,7 @@ def reachable(configuration):
 
 
 def correct_by_listing(configuration, gold):
-    """Transitions after which a gold tree, a tuple of heads, can still be reached."""
+    """The transitions after which a gold tree, a tuple of heads, can still be reached, by enumeration."""
     return tuple(t for t in SYSTEM.legal(configuration) if gold in reachable(SYSTEM.apply(configuration, t)))
 
 
@@ -44,7 +44,7 @@ def test_every_configuration_and_every_gold_tree(n):
 
 @given(n=st.integers(4, 6), seed=st.integers(0, 2**32 - 1), stray=st.sampled_from([0.0, 0.1]))
 def test_longer_sentences(n, seed, stray):
-    """Along walks that seldom leave what is correct."""
+    """Random computations that rarely take an incorrect transition."""
     rng = np.random.default_rng(seed)
     gold = random_projective_tree(rng, n)
     configuration = SYSTEM.initial(n)
@@ -56,7 +56,7 @@ def test_longer_sentences(n, seed, stray):
 
 
 def scores_by_listing(configuration, golds):
-    """Scores of the legal transitions by gold tree, int (gold trees, n + 1): a dict each."""
+    """For each gold tree of int (gold trees, n + 1), a dict of the legal transitions' scores."""
     trees = {t: np.array(list(reachable(SYSTEM.apply(configuration, t)))) for t in SYSTEM.legal(configuration)}
     best = best_scores(trees, golds)
     return [{t: int(scores[g]) for t, scores in best.items()} for g in range(len(golds))]
@@ -64,7 +64,7 @@ def scores_by_listing(configuration, golds):
 
 @pytest.mark.parametrize("n", range(1, 5))
 def test_scores_are_exact(n):
-    """In every configuration, for every gold tree, projective or not: every seventh one of 4 words."""
+    """All configurations with all gold trees, projective or not; of those of 4 words, only every seventh."""
     golds = all_trees(n)[:: 7 if n == 4 else 1]
     for configuration in configurations(SYSTEM, n):
         for gold, scores in zip(golds, scores_by_listing(configuration, golds), strict=True):
@@ -87,7 +87,7 @@ def test_scores_are_exact_along_random_walks(n, seed):
 
 @given(n=st.integers(7, 25), seed=st.integers(0, 2**32 - 1), crossing=st.booleans())
 def test_best_steps_keep_what_they_promise(n, seed, crossing):
-    """From a random configuration on; and no other step gains anything."""
+    """From a random configuration on, best steps keep the score, whichever of them is taken."""
     rng = np.random.default_rng(seed)
     gold = random_tree(rng, n) if crossing else random_projective_tree(rng, n)
     configuration = SYSTEM.initial(n)
@@ -106,7 +106,7 @@ def test_best_steps_keep_what_they_promise(n, seed, crossing):
 
 
 def test_the_next_word_can_be_given_up_to_cover_a_tree():
-    """A chain of gold arcs in the stack, all of them to be kept: 4 below 3 loses one, any other way to go on two."""
+    """The stack holds the gold chain 1 → 2 → 3: attaching 4 to 3 loses one arc, all alternatives at least two."""
     configuration = Configuration(tuple(Element((i,), (i,)) for i in range(4)), 4, 5)
     gold = np.array([-1, 5, 1, 2, 5, 0])
     assert optimal_step(configuration, gold).scores[SHIFT] == 4
@@ -115,7 +115,7 @@ def test_the_next_word_can_be_given_up_to_cover_a_tree():
 
 @given(n=st.integers(1, 20), seed=st.integers(0, 2**32 - 1))
 def test_correct_transitions_lead_to_the_gold_tree(n, seed):
-    """Whichever of them is taken."""
+    """One or two transitions are correct in each configuration, and any choice leads to the gold tree."""
     rng = np.random.default_rng(seed)
     gold = random_projective_tree(rng, n)
     configuration = SYSTEM.initial(n)
@@ -127,13 +127,13 @@ def test_correct_transitions_lead_to_the_gold_tree(n, seed):
 
 
 def test_figure_4():
-    """Configurations (a) to (d) of the paper, each with a root below; the shift is correct in the last two."""
+    """Configurations (a) to (d) of the paper, on top of the root; the shift is correct in the last two."""
     stack = tuple(Element((i,), (i,)) for i in range(3))
     configuration = Configuration(stack, 3, 3)
-    a = np.array([-1, 0, 1, 1])  # σ₂ → σ₁, and what comes next is no child of σ₁
+    a = np.array([-1, 0, 1, 1])  # σ₂ → σ₁, and σ₁ has no child to come
     assert correct_transitions(configuration, a) == (right_arc(1),)
     deeper = Configuration((Element((0,), (0,)), Element((1,), (1, 2)), Element((3,), (3,))), 4, 4, frozenset({(1, 2)}))
-    b = np.array([-1, 0, 1, 2, 1])  # the same with a node of the spine as the head
+    b = np.array([-1, 0, 1, 2, 1])  # the same, but the head is on the spine of σ₂
     assert correct_transitions(deeper, b) == (right_arc(2),)
     c = np.array([-1, 0, 1, 2])  # σ₁ has a child to come
     assert correct_transitions(configuration, c) == (SHIFT, right_arc(1))
@@ -151,7 +151,7 @@ def test_nothing_is_correct_once_the_gold_tree_is_out_of_reach():
 
 @given(n=st.integers(0, 15), seed=st.integers(0, 2**32 - 1))
 def test_the_canonical_computation(n, seed):
-    """It builds the projectivised tree, and takes an arc wherever one is correct."""
+    """It builds the projectivised tree, and makes an arc whenever one is correct."""
     gold = random_tree(np.random.default_rng(seed), n)
     target = closest_tree(gold, "projective", single_root=False)
     transitions = optimal_computation(gold)

@@ -1,4 +1,4 @@
-"""The oracle succeeds on exactly the trees that some computation builds."""
+"""The oracle succeeds on exactly the trees that some computation builds, and finds the closest ones for others."""
 
 import numpy as np
 import pytest
@@ -69,7 +69,7 @@ def test_beyond_the_bound_the_tree_of_the_chart_stands_in(monkeypatch, caplog):
 
 
 def test_a_sentence():
-    """A hearing is scheduled on the issue today: "issue" is a dependent of "hearing", beyond "scheduled"."""
+    """In "A hearing is scheduled on the issue today", "issue" depends on "hearing", across "scheduled"."""
     gold = np.array([-1, 2, 4, 4, 0, 7, 7, 2, 4])
     expected = "shift la shift shift la shift shift shift la la shift ra2 la' shift ra ra"
     assert optimal_computation(gold) == tuple(expected.split())

@@ -18,7 +18,7 @@ def shown(system, n, transitions):
 
 
 def test_a_computation_that_gets_stuck_without_the_correction():
-    """The situation of Nederhof (2021), Table 5; right arcs are made at the reduce."""
+    """The situation of Nederhof (2021), Table 5; right arcs are added only by the reduce."""
     steps = [SHIFT, RIGHT_ARC, RIGHT_ARC, REDUCE, REDUCE]
     assert shown(ArcEager(reduce_correct=False), 3, steps) == [
         "(0ᴿ, 1 2 3, ∅)",
@@ -37,7 +37,7 @@ def test_a_computation_that_gets_stuck_without_the_correction():
 
 
 def test_one_tree_in_two_ways():
-    """Nederhof (2021), Table 7."""
+    """The example of Nederhof (2021), Table 7."""
     start = Configuration((0, 1, 2), "RRR", 3, 4)
     system = ArcEager()
     late = early = start
@@ -83,7 +83,7 @@ def test_without_the_correction_a_normalized_tree_has_one_computation(n):
 
 @pytest.mark.parametrize("system", [ArcEager(), NormalizedArcEager()])
 def test_labels_say_where_the_head_is(system):
-    """The root has R; N is at the top only; a word has an arc once it has left the stack, one only."""
+    """The root is labelled R, only the top may be N, and exactly the words that have left the stack have an arc."""
     for configuration in configurations(system, 3):
         assert configuration.labels[0] == "R"
         assert "N" not in configuration.labels[:-1]

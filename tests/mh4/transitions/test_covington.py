@@ -11,7 +11,7 @@ SYSTEM = Covington()
 
 
 def test_a_computation():
-    """1 → 3 and 4 → 2 cross; 4 is left without a head."""
+    """1 → 3 and 4 → 2 cross; 4 remains without a head."""
     steps = [SHIFT, SHIFT, NO_ARC, RIGHT_ARC, SHIFT, NO_ARC, LEFT_ARC, LEFT_ARC, SHIFT]
     path = list(SYSTEM.run(4, steps))
     assert [repr(configuration) for configuration in path] == [
@@ -48,12 +48,12 @@ def test_the_trees_are_all_trees(n):
 
 
 def test_the_number_of_computations():
-    """Of three words, by the choices for the pairs (1, 2), (2, 3) and (1, 3)."""
+    """The number of computations of each tree of three words, from the choices for pairs (1, 2), (2, 3) and (1, 3)."""
     trees = {}
     for _, final in computations(SYSTEM, SYSTEM.initial(3)):
         heads = tuple(SYSTEM.heads(final).tolist())
         trees[heads] = trees.get(heads, 0) + 1
-    # A pair that comes last for its right word can be left out in two ways: no_arc, or shift.
+    # The last pair of a right word can be left without an arc in two ways: by no_arc or by shift.
     assert trees[-1, 0, 0, 0] == 2 * 3
     assert trees[-1, 0, 1, 2] == 1 * 2
     assert trees[-1, 3, 3, 0] == 2 * 1
@@ -65,7 +65,7 @@ def test_every_configuration_is_a_forest_over_the_words_passed(n):
     for configuration in configurations(SYSTEM, n):
         assert SYSTEM.is_final(configuration) == (not SYSTEM.legal(configuration))
         heads = configuration.heads()
-        assert len(configuration.arcs) == (heads != NO_HEAD).sum()  # one head at most
+        assert len(configuration.arcs) == (heads != NO_HEAD).sum()  # at most one head per word
         heads[1:] = heads[1:].clip(0)
         checked_tree(heads)
         words = [*configuration.lambda1, *configuration.lambda2, *configuration.buffer]

@@ -17,7 +17,7 @@ def shown(system, n, transitions):
 
 
 def test_an_attachment_is_put_off_until_the_phrase_is_complete():
-    """Sartorio et al. (2013), Figure 1: verb, noun, preposition, noun; P gets its head after all its words are read."""
+    """Sartorio et al. (2013), Figure 1: in verb, noun, P, noun, P gets its head after its phrase is complete."""
     before = [SHIFT, SHIFT, SHIFT, right_arc(1), SHIFT, SHIFT, right_arc(1)]
     assert shown(LRSpine(), 4, before) == [
         "(ε, 0 1 2 3 4, ∅)",
@@ -62,7 +62,7 @@ def test_every_computation_has_2n_plus_1_transitions(n):
 
 
 def test_elements_are_trees_with_their_spines():
-    """Trees cover what has been read; their spines are the outermost children step by step."""
+    """The elements are the trees over all words read; each node of a spine is the outermost child of the one before."""
     for configuration in configurations(SYSTEM, 4):
         heads = SYSTEM.heads(configuration)
         roots = [position for position in range(configuration.front) if heads[position] == NO_HEAD]

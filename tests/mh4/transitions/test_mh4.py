@@ -21,7 +21,7 @@ def trees(n, single_root):
     [(1, 1, 1), (2, 3, 2), (3, 16, 9), (4, 119, 60), (5, 1069, 500)],
 )
 def test_the_trees_are_those_of_the_chart_and_more(n, count, one_root):
-    """All trees of 3 words; then the system has more than the chart (118 and 60 of 4, 1019 and 485 of 5 words)."""
+    """Both have all trees of 3 words; the chart has 118 of 4 words (60 single-root) and 1019 of 5 words (485)."""
     found = trees(n, False)
     assert (len(found), len(trees(n, True))) == (count, one_root)
     assert trees(n, True) == {tree for tree in found if tree.count(0) == 1}

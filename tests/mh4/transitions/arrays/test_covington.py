@@ -1,4 +1,4 @@
-"""Covington parsing on arrays against the system and its oracle, which are proven elsewhere."""
+"""Covington parsing on arrays, against the reference system and its oracle, which have their own tests."""
 
 import numpy as np
 from computations import random_tree
@@ -16,7 +16,7 @@ SYSTEM = Covington()
 
 
 def context(configuration):
-    """Gómez-Rodríguez and Fernández-González (2015), Table 1, word by word."""
+    """The tokens of Gómez-Rodríguez and Fernández-González (2015), Table 1, taken literally."""
     i, j, n = configuration.left, configuration.right, configuration.n
     head = {d: h for h, d in configuration.arcs}
     left = {word: sorted(d for h, d in configuration.arcs if h == word and d < h) for word in (i, j)}
@@ -43,7 +43,7 @@ def context(configuration):
 
 
 def with_words_read(configuration):
-    """After the shifts that are not asked for."""
+    """The configuration after all automatic shifts."""
     while configuration.left == 0 and not SYSTEM.is_final(configuration):
         configuration = SYSTEM.apply(configuration, SHIFT)
     return configuration
@@ -51,11 +51,11 @@ def with_words_read(configuration):
 
 @given(n=st.integers(1, 10), seed=st.integers(0, 2**32 - 1), oracle=st.sampled_from([STATIC, DYNAMIC, ALL_PAIRS]))
 def test_kernels_do_what_the_system_and_its_oracles_do(n, seed, oracle):
-    """The static oracles are followed; with the dynamic one, half of the steps are arbitrary."""
+    """Computations follow the static oracles; with the dynamic one, half of the steps are random."""
     rng = np.random.default_rng(seed)
     tree = random_tree(rng, n)
     state, room = new_state(12), new_candidates(len(covington.TOKENS), 12)
-    state.own[:], state.oracle[:] = 99, 99  # left behind by another sentence
+    state.own[:], state.oracle[:] = 99, 99  # leftovers of another sentence
     reset(state, n)
     covington.initialize(state)
     prepare(state, oracle, tree)

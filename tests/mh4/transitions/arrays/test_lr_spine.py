@@ -1,4 +1,4 @@
-"""LR-spine parsing on arrays against the system and its oracle, which are proven elsewhere."""
+"""LR-spine parsing on arrays, against the reference system and its oracle, which have their own tests."""
 
 from functools import cache
 
@@ -29,7 +29,7 @@ SYSTEM = LRSpine()
 
 
 def context(configuration, transition):
-    """Sartorio et al. (2013), Table 1, word by word."""
+    """The tokens of Sartorio et al. (2013), Table 1, taken literally."""
     elements = [None, *reversed(configuration.stack)]  # elements[1] is the topmost
     u = {(j, k): x for j in range(1, len(elements)) for k, x in enumerate(elements[j].left, 1)}
     v = {(j, k): x for j in range(1, len(elements)) for k, x in enumerate(elements[j].right, 1)}
@@ -59,7 +59,7 @@ def context(configuration, transition):
 
 
 def shifted(configuration):
-    """After the shifts that are not asked for."""
+    """The configuration after all automatic shifts."""
     while len(configuration.stack) < 3 and configuration.front <= configuration.n:
         configuration = SYSTEM.apply(configuration, SHIFT)
     return configuration
@@ -79,7 +79,7 @@ def listed(state, room):
 
 
 def arc(configuration, transition):
-    """Head and dependent."""
+    """The head and dependent of a transition's arc; `NONE` twice for a shift."""
     if transition == SHIFT:
         return NONE, NONE
     following = SYSTEM.apply(configuration, transition)
@@ -89,7 +89,7 @@ def arc(configuration, transition):
 
 @given(n=st.integers(1, 9), seed=st.integers(0, 2**32 - 1), stray=st.sampled_from([0.0, 1.0]))
 def test_the_kernels_do_what_the_system_does(n, seed, stray):
-    """Candidates, contexts, costs and steps, along computations that lead to a gold tree and others."""
+    """Compare candidates, contexts, costs and steps along computations that lead to a gold tree, and random ones."""
     rng = np.random.default_rng(seed)
     gold = closest_tree(random_tree(rng, n), "projective", single_root=True)
     state, room = new_state(n), new_candidates(len(lr_spine.TOKENS), n)
@@ -119,7 +119,7 @@ def test_the_kernels_do_what_the_system_does(n, seed, stray):
 
 @cache
 def least_losses(configuration, gold):
-    """The fewest wrong heads after each legal transition, shifts that are not asked for included, of all ways on."""
+    """The smallest possible number of wrong heads after each legal transition and the automatic shifts."""
     losses = []
     for transition in SYSTEM.legal(configuration):
         following = shifted(SYSTEM.apply(configuration, transition))
@@ -130,7 +130,7 @@ def least_losses(configuration, gold):
 
 @given(n=st.integers(3, 7), seed=st.integers(0, 2**32 - 1))
 def test_dynamic_costs_are_exact_where_the_gold_tree_is_out_of_reach(n, seed):
-    """With one word below the root, in random computations."""
+    """Random computations with a gold tree with one word below the root."""
     rng = np.random.default_rng(seed)
     gold = closest_tree(random_tree(rng, n), "projective", single_root=True)
     state, room = new_state(n), new_candidates(len(lr_spine.TOKENS), n)
@@ -150,7 +150,7 @@ def test_dynamic_costs_are_exact_where_the_gold_tree_is_out_of_reach(n, seed):
 
 
 def test_figure_5():
-    """The context of la_2 in a configuration like that of the paper."""
+    """The context of la_2 in a configuration like the one in Figure 5 of the paper."""
     n = 8
     state, room = new_state(n), new_candidates(len(lr_spine.TOKENS), n)
     reset(state, n)

@@ -1,4 +1,4 @@
-"""The compiled form of every system against its definition in `mh4.transitions`, step by step."""
+"""The compiled version of every system, step by step against its definition in `mh4.transitions`."""
 
 import numpy as np
 import pytest
@@ -31,13 +31,13 @@ names = pytest.mark.parametrize("name", FRIENDLY)
 
 
 def test_the_table_of_mh4_is_that_of_the_definition():
-    """The decoders have it, being below the transition systems."""
+    """The table is in the decoders, as they may not import from the transition systems."""
     assert dict(zip(REDUCE_NAMES, map(tuple, REDUCES.tolist()), strict=True)) == MH4.reduces
     assert MH4.transitions == ("shift", *REDUCE_NAMES)
 
 
 def by_labels(module, reduce_correct):
-    """`applies` and `move` of the arc-eager systems, with the arguments of the others."""
+    """`applies` and `move` of an arc-eager system, adapted to the arguments of the other systems."""
     return (
         lambda t, stack, labels, depth, front, n: module.applies(t, reduce_correct, labels, depth, front, n),
         lambda t, stack, labels, depth, front, n: module.move(t, stack, labels, depth, front),
@@ -45,7 +45,7 @@ def by_labels(module, reduce_correct):
 
 
 def by_table(reduces):
-    """The transitions of a table say themselves whether they apply."""
+    """`applies` (there is none) and `move` of a system defined by a table of reduces."""
     return None, lambda t, stack, labels, depth, front, n: arc_hybrid.move(reduces, t, stack, depth, front, n)
 
 
@@ -66,7 +66,7 @@ ON_STACKS = [
 
 @pytest.mark.parametrize(("system", "applies", "move"), ON_STACKS, ids=lambda value: getattr(value, "name", ""))
 def test_transitions_on_stacks_are_those_of_the_definition(system, applies, move):
-    """Every transition of every configuration of 4 words."""
+    """All transitions in all configurations of 4 words."""
     n = 4
     for configuration in configurations(system, n):
         legal, depth = system.legal(configuration), len(configuration.stack)
@@ -125,7 +125,7 @@ def test_kernels_do_what_the_systems_do(name, n, choices):
 @names
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_all_trees_with_one_word_below_the_root_are_built_and_nothing_gets_stuck(name, n):
-    """Whatever is chosen, in every configuration that can be reached."""
+    """In all configurations that can be reached, whatever transitions are chosen."""
     friendly, kernels = FRIENDLY[name], Kernels(name, n)
     derived = set()
     for configuration in configurations(friendly, n):
