@@ -230,7 +230,7 @@ def test_a_batch_decodes_as_its_sentences_do(name, search, threads, monkeypatch)
         assert (batch[b].heads == alone.heads).all()
         assert (batch[b].parts == alone.parts).all()
         assert batch[b].score == alone.score
-    bonus[1, :, 2] += 2.0**30  # word 2 of sentence 1: part of every tree
+    bonus[1, :, 2] += 2.0**30  # in every tree of sentence 1
     batch = decoder.decode_batch(scores, sizes, bonus, threads=threads)
     together = decoder.decode_together(scores, sizes, bonus, threads=threads)
     assert together.counts.tolist() == [len(derivation.parts) for derivation in batch]

@@ -45,7 +45,7 @@ def test_each_role_begins_as_an_mlp_of_its_own():
 @pytest.mark.parametrize("length", [1, 9, COLUMNS - 2, COLUMNS + 7])
 @pytest.mark.parametrize("hidden", [COLUMNS, COLUMNS + 1])  # constant alone after whole tiles, or not
 def test_scores_without_gradient_are_those_with_it(name, length, hidden):
-    """Without gradients, scores come from compiled kernels, if these pay on the CPU, and a few sentences at a time."""
+    """Without gradients, scores are computed by compiled kernels where these pay, a few sentences at a time."""
     torch.manual_seed(4)
     scorer = ChannelScorer(6, get_decoder(name).roles, hidden, dropout=0.0)
     lengths = torch.tensor([length, 1, length, *[length] * (2 * POSITIONS // (length + 2))])

@@ -198,7 +198,7 @@ def test_arcs_that_are_reachable_one_by_one_may_not_be_together():
 
 
 def test_a_word_of_the_root_is_lost_only_when_it_gets_a_head():
-    """2 is a child of the root, which words without a head become at the end; only the arc 3 → 2 loses 0 → 2."""
+    """The root takes all words without a head at the end, so only the arc 3 → 2 loses 0 → 2."""
     tree = gold(2, 0, 2)
     configuration = Configuration(2, 3, 3, frozenset({(2, 1)}))
     assert covington.optimal_step(configuration, tree).scores == {

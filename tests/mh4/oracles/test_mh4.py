@@ -1,4 +1,4 @@
-"""The oracle succeeds on exactly the trees that some computation builds, and finds the closest ones for others."""
+"""The oracle succeeds on exactly the trees that some computation builds, and replaces all others."""
 
 import numpy as np
 import pytest

@@ -47,7 +47,7 @@ def test_one_word_below_the_root(n):
 
 
 def test_words_are_removed_late():
-    """For 3 → 2 → 1, the default policy removes 1 as soon as possible, the chart's order reads on first."""
+    """For 3 → 2 → 1, the default policy removes 1 as soon as possible, while the chart's order reads on first."""
     gold = np.array([-1, 2, 3, 0])
     assert optimal_computation(gold)[:3] == ("shift", "la", "shift")
     assert optimal_computation(gold, policy="chart-order")[:3] != ("shift", "la", "shift")
