@@ -32,6 +32,7 @@ def attribute_order(attribute: str) -> tuple[str, str]:
 
 
 def by_attribute(feats: str) -> dict[str, str]:
+    """The features of FEATS, such as ``Case=Nom``, by their attributes."""
     return {} if feats in ("", UNKNOWN) else {attribute_of(feature): feature for feature in feats.split("|")}
 
 
