@@ -351,10 +351,9 @@ class Forest:
         if not (scores < np.inf).all() or not (arc_bonus < np.inf).all():  # false for NaN, too
             raise ValueError("scores or arc_bonus hold NaN or +inf; forbid parts with −inf")
         scores, arc_bonus = without_low(scores), without_low(arc_bonus)
-        largest = max(float(np.abs(own).max(where=own > -np.inf, initial=0)) for own in (scores, arc_bonus))
-        if largest / self.temperature > LARGEST_WEIGHT:
+        if any(holds_large(own, LARGEST_WEIGHT * self.temperature) for own in (scores, arc_bonus)):
             at = f"at a temperature of {self.temperature}"
-            raise ValueError(f"scores or arc_bonus hold numbers too large to be summed {at}: {largest:.3g}")
+            raise ValueError(f"scores or arc_bonus hold numbers too large to be summed {at}")
         return scores / self.temperature, arc_bonus / self.temperature
 
     @cached_property
