@@ -6,7 +6,7 @@ from mh4.parsers.config import ChartConfig, make_config
 from mh4.training.presets import DEFAULT_PRESET, PRESETS
 from mh4.training.schedule import Schedule
 
-# Gómez-Rodríguez, Shi and Lee (2018) and their public companion.
+# The settings of Gómez-Rodríguez, Shi and Lee (2018), from the paper and its published code.
 PUBLISHED_ENCODER = {
     "kind": "bilstm",
     "word_size": 128,
