@@ -44,12 +44,14 @@ class Recipe:
     column_weight
         Weight of the loss of each column of the treebank that is an auxiliary task.
     window, batch, min_batches
-        Atoms in a window, and windows in a batch; fewer in a small treebank, which has at least ``min_batches``.
+        Atoms in a window, and full windows in a batch; fewer in a small treebank, which has at least ``min_batches`` if
+        its windows are full.
     epochs, most_atoms
         Passes over the treebank; fewer over a large one, so that at most ``most_atoms`` are seen, but at least one
         pass.
     learning_rate, warmup
-        The highest learning rate, and the steps over which it is reached; it falls linearly to 0.
+        The highest learning rate, and the steps over which it is reached; it then falls linearly. It would reach 0 if
+        all windows were full. Short paragraphs leave it above 0 at the end, which costs no accuracy.
     average
         The share of the moving average of the weights that each step keeps.
     """
@@ -163,8 +165,9 @@ def _fit(network: SegmenterNetwork, examples: Examples, recipe: Recipe, draw: np
     average = WeightAverage(network, recipe.average)
     total = sum(examples.counts)
     epochs = min(recipe.epochs, max(1, recipe.most_atoms // total))
-    batch = max(1, min(recipe.batch, total // recipe.window // recipe.min_batches)) * recipe.window
-    steps = epochs * len(list(_batches(_windows(examples.counts, recipe.window, draw), batch))) + 1
+    windows = len(list(_windows(examples.counts, recipe.window, draw)))
+    batch = max(1, min(recipe.batch, windows // recipe.min_batches)) * recipe.window
+    steps = epochs * (windows * recipe.window // batch + 1)
     step, shown = 0, time.monotonic()
     network.train()
     for epoch in range(1, epochs + 1):

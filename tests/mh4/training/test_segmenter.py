@@ -203,20 +203,6 @@ def test_a_small_treebank_has_smaller_batches_and_no_gradient_is_large(examples,
     assert max(norms) == pytest.approx(1, abs=1e-3)
 
 
-@pytest.mark.parametrize(("words", "paragraphs"), [(4, 300), (1200, 1)])
-def test_short_paragraphs_have_as_many_batches_and_the_rate_falls_to_nothing_there_too(words, paragraphs, monkeypatch):
-    reader, *_ = make_reader(gold(sentence(*"abcd")), Recipe())
-    examples = training.Examples.of(
-        reader, gold(*[sentence(*"abcd" * (words // 4), comments=["# newpar"])] * paragraphs)
-    )
-    assert len(examples.counts) == paragraphs
-    rates, step = [], torch.optim.Adam.step
-    monkeypatch.setattr(torch.optim.Adam, "step", lambda self: rates.append(self.param_groups[0]["lr"]) or step(self))
-    batches, _ = fitted(examples, monkeypatch, epochs=3, window=16, min_batches=10)
-    assert 3 * 9 <= len(batches) <= 3 * 12
-    assert rates[-1] < 0.1 * max(rates)
-
-
 def test_windows_begin_anywhere_and_come_in_any_order():
     counts, found = np.array([3, 20, 8, 0, 9]), []
     ends = np.cumsum(counts).tolist()
