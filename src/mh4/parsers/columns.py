@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import chain
+from itertools import chain, product
 from typing import Annotated, Literal, NamedTuple, Self
 
 import numpy as np
@@ -279,7 +279,8 @@ class Columns:
     def targets(self, sentence: Sentence) -> np.ndarray:
         """Classes of the n words of a training sentence, int64 (n, 4): UPOS, XPOS, FEATS, lemma rule.
 
-        Unknown values are `IGNORED`.
+        Unknown values are `IGNORED`. So are FEATS that no analysis has together with these tags: `from_sentences`
+        counts words differently, and may have taken FEATS as unknown that are known here.
         """
         rules = [
             IGNORED if lemma == UNKNOWN else self._rule_index.get(lemma_rule(form, lemma), IGNORED)
@@ -293,11 +294,15 @@ class Columns:
 
     def _target(self, upos: str, xpos: str, feats: str, known: bool) -> tuple[int, int, int]:
         """Indices of UPOS, XPOS and FEATS of a training word; `IGNORED` for unknown values."""
-        return (
-            self.upos_index.get(upos, IGNORED),
-            self._xpos_index.get(xpos, IGNORED),
-            self._feats_index.get(feats, IGNORED) if known else IGNORED,
-        )
+        tags = self.upos_index.get(upos, IGNORED), self._xpos_index.get(xpos, IGNORED)
+        whole = (*tags, self._feats_index.get(feats, IGNORED))
+        return whole if known and whole in self._partial_analyses else (*tags, IGNORED)
+
+    @cached_property
+    def _partial_analyses(self) -> frozenset[tuple[int, ...]]:
+        """The indices of all analyses, also with `IGNORED` in place of UPOS, of XPOS, or of both."""
+        indices = (self._indices(*analysis) for analysis in self.analyses)
+        return frozenset(part for u, x, f in indices for part in product((u, IGNORED), (x, IGNORED), (f,)))
 
 
 class Occurrences(NamedTuple):

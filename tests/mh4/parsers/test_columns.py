@@ -149,6 +149,18 @@ def test_a_sentence_without_features_has_none_if_that_is_likely():
     assert (Columns.from_sentences([short, short]).targets(short)[:, 2] == 0).all()
 
 
+def test_every_training_word_has_an_analysis_to_learn():
+    """The first sentence lacks FEATS by the counts of sentences with features, but not by those of all sentences."""
+    sentences = [
+        rows("a a V b _", "b b V a _"),
+        rows("c c N b _", "d d V b _", "e e N a _", "f f V a _"),
+        rows("g g N a C=2", "h h V b C=2", "i i N b C=2"),
+    ]
+    columns = Columns.from_sentences(sentences)
+    targets = torch.from_numpy(np.concatenate([columns.targets(one) for one in sentences]))
+    assert Annotator(*ANNOTATOR, 4, columns.classes).loss(torch.zeros(len(targets), 4), targets).isfinite()
+
+
 def test_what_goes_with_one_analysis_alone_counts_as_that():
     one = rows("us we PRON _ _", "dogs dog NOUN _ _")
     more = rows("ox ox NOUN N Number=Sing", "me I PRON P Case=Acc")
