@@ -25,6 +25,7 @@ from mh4.models.host_settings import settings_put_aside
 from mh4.models.network import Encoded
 from mh4.models.scorer import ChannelScorer
 
+from .answers import Answers
 from .boundaries import JointSegmenter
 from .config import ChartConfig
 from .definition import Definition
@@ -116,15 +117,15 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
 
     def annotate_and_score(
         self, sentences: Sequence[Sentence], treebank: str | None = None
-    ) -> tuple[list[Annotation], list[np.ndarray]]:
+    ) -> tuple[Answers, list[np.ndarray]]:
         """The trees of some sentences and their `score`, in one pass through the network."""
         scores: list[np.ndarray] = [np.empty(0)] * len(sentences)
-        found = self._answer_and_note(
+        answers = self._answer_and_note(
             sentences,
             Request(predict=HEADS, treebank=treebank),
             lambda indices, of_batch: self._cut(of_batch, sentences, indices, scores),
         )
-        return found.checked(), scores
+        return answers, scores
 
     def predict_with_margins(self, sentences: Sequence[Sentence], treebank: str | None = None) -> list[Annotation]:
         """The trees of some sentences with their margins; the model need not be calibrated.

@@ -104,6 +104,8 @@ class EnsembleParser(Parser, kind="ensemble"):
     def limit_charts(self, most: int) -> None:
         for member in self.members:
             member.limit_charts(most)
+        self.decoder.memory_limit = most
+        self.fallback = Fallback(self.decoder, by_arcs=True)
 
     def __repr__(self) -> str:
         return f"<EnsembleParser: {', '.join(map(repr, self.members))}>"
@@ -170,15 +172,16 @@ class EnsembleParser(Parser, kind="ensemble"):
     ) -> tuple[Answers, list[np.ndarray]]:
         """A member's trees, and its votes on their arcs; its errors and warnings are added to ``answers``."""
         if self.combine == "scores" and isinstance(member, ChartParser) and member.decoder.channels == ("arc",):
-            annotations, scores = member.annotate_and_score(sentences, treebank)
-            return Answers(annotations), [arc_probabilities(own) for own in scores]
-        found = member.attempt(sentences, Request(predict=HEADS, treebank=treebank))
+            found, scores = member.annotate_and_score(sentences, treebank)
+            votes = [arc_probabilities(own) for own in scores]
+        else:
+            found = member.attempt(sentences, Request(predict=HEADS, treebank=treebank))
+            votes = [
+                arc_matrix(one.padded_heads) if one.heads is not None else np.empty((0, 0), np.float32)
+                for one in found.annotations
+            ]
         answers.errors.update({i: error for i, error in found.errors.items() if i not in answers.errors})
         answers.warnings += found.warnings
-        votes = [
-            arc_matrix(one.padded_heads) if one.heads is not None else np.empty((0, 0), np.float32)
-            for one in found.annotations
-        ]
         return found, votes
 
     def _arc_weights(self, trees: Sequence[Tree], votes: Sequence[np.ndarray]) -> np.ndarray:

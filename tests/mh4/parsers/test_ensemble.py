@@ -224,7 +224,7 @@ def test_scores_that_are_level_leave_the_choice_to_the_first_member(members, dev
     one, other = [-1, 0, 1, 2], [-1, 2, 0, 2]
     level = Annotation(np.array([0, 1, 1], np.int32), ("root", "x", "x"))
     mst = members[0]
-    monkeypatch.setattr(mst, "annotate_and_score", lambda *_: ([level], [np.zeros((1, 5, 5), np.float32)]))
+    monkeypatch.setattr(mst, "annotate_and_score", lambda *_: (Answers([level]), [np.zeros((1, 5, 5), np.float32)]))
     for first, second in ((one, other), (other, one)):
         ensemble = EnsembleParser([Fixed(first), Fixed(second), mst], combine="scores")
         assert ensemble.predict([words(3)])[0].padded_heads.tolist() == first
@@ -320,6 +320,19 @@ def test_limits_of_members_are_those_of_the_ensemble():
     assert ensemble.longest == 50
     ensemble.limit_charts(9)
     assert limited == [(70, 9), (50, 9), (60, 9)]
+
+
+@pytest.mark.parametrize("combine", ["votes", "scores"])
+def test_charts_are_limited_in_members_and_in_the_ensemble(combine, small_treebanks):
+    sentences = list(read_conllu(small_treebanks[0], trees="required"))
+    member = ChartParser(Definition.learn(small_config("eisner"), sentences), device="cpu")
+    ensemble = EnsembleParser([member], "mh4-two", combine)
+    ensemble.limit_charts(10)
+    chart = "words: sentence 1: the exact {} chart of 8 words would not fit into memory; {}"
+    assert ensemble.attempt([words(8)]).warnings == [
+        chart.format("eisner", "parsed with mst"),
+        chart.format("mh4-two", "combined with mst"),
+    ]
 
 
 def test_warnings_of_members_are_those_of_the_ensemble():
