@@ -7,6 +7,7 @@ import pytest
 
 from mh4.data.conllu import read_conllu
 from mh4.data.sample import read_sample
+from mh4.data.sentence import Sentence
 
 QUICK = {
     "mh4": "--preset fast --epochs 1 --decoder mst --set hidden=16 --set evaluation_steps=3 --set max_steps=3",
@@ -86,6 +87,39 @@ def test_what_was_made_with_another_time_limit_is_not_taken(kept, treebank, tmp_
     (tmp_path / kept).write_text(json.dumps(other))
     with pytest.raises(SystemExit, match=rf"{kept}: was made with other settings"):
         run_peers(monkeypatch, treebank, "--peers", "udpipe", "--work", tmp_path, "--results", tmp_path)
+
+
+def test_parsers_that_return_words_alone_are_scored_on_multiword_tokens(tmp_path, monkeypatch):
+    columns = ["ADP _ 3 case", "DET Definite=Def 3 det", "NOUN _ 0 root"]
+    rows = [
+        f"{i} {form} {form} {end}" for i, (form, end) in enumerate(zip(("de", "le", "pain"), columns, strict=True), 1)
+    ]
+    fields = [row.split() for row in rows]
+    lines = ["\t".join(["1-2", "du", *"________"]), *("\t".join([*f[:4], "_", *f[4:], "_", "_"]) for f in fields)]
+    dev = tmp_path / "dev.conllu"
+    dev.write_text("\n".join(lines) + "\n\n", encoding="utf-8")
+    monkeypatch.setitem(
+        peers.PEERS,
+        "spacy",
+        peers.PEERS["spacy"]._replace(
+            package="mh4",
+            load=lambda _: (
+                lambda given: [
+                    Sentence(one.forms, heads=[3, 3, 0], relations=["case", "det", "root"], upos=["ADP", "DET", "VERB"])
+                    for one in given
+                ]
+            ),
+        ),
+    )
+
+    def work(peer, task, *arguments):
+        if task == "parse":
+            peers.parse_file(peer, *arguments)
+        return 1.0, 1.0
+
+    monkeypatch.setattr(peers, "_measured", work)
+    scores = peers.measure("spacy", dev, dev, tmp_path / "work", "", None)["dev"]
+    assert (scores["UAS"], scores["LAS"], scores["UPOS"], scores["UFeats"]) == (100, 100, 66.67, 66.67)
 
 
 def test_a_failed_training_ends_the_run(treebank, tmp_path, monkeypatch):
