@@ -342,8 +342,8 @@ def attachment_scores(golds: Sequence[Tree], systems: Sequence[Tree]) -> tuple[f
     Raises
     ------
     ValueError
-        The two sides differ in their number of sentences or of words in a sentence, a tree is missing, or there are no
-        words.
+        The two sides differ in their number of sentences or of words in a sentence, a tree or a head is missing, or
+        there are no words.
     """
     words = heads_right = relations_right = 0
     for number, (gold, system) in enumerate(zip(golds, systems, strict=True), start=1):
@@ -354,6 +354,8 @@ def attachment_scores(golds: Sequence[Tree], systems: Sequence[Tree]) -> tuple[f
             raise ValueError(
                 "sentence {}: {} and {} words by their heads, {} and {} by their relations".format(number, *sizes)
             )
+        if (gold.heads < 0).any() or (system.heads < 0).any():
+            raise ValueError(f"sentence {number} has a word without a head, so it has no tree to score")
         same_head = gold.heads == system.heads
         words += len(same_head)
         heads_right += int(same_head.sum())

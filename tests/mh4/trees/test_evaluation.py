@@ -341,6 +341,13 @@ def test_attachment_scores_of_different_words_are_an_error(trees, message):
         attachment_scores([gold], [Annotation(np.array(heads), relations) for heads, relations in trees])
 
 
+@pytest.mark.parametrize(("gold", "system"), [([-1, -1], [-1, -1]), ([2, 0], [2, -1]), ([-1, 0], [2, 0])])
+def test_attachment_scores_without_a_head_are_an_error(gold, system):
+    trees = [[Annotation(np.array(heads), ("dep", "root"))] for heads in (gold, system)]
+    with pytest.raises(ValueError, match="sentence 1 has a word without a head"):
+        attachment_scores(*trees)
+
+
 def test_attachment_scores_without_words_are_an_error():
     with pytest.raises(ValueError, match="no words"):
         attachment_scores([], [])
