@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from .derivation import Derivation
+from .derivation import Derivation, InfeasibleError
 
 
 class TreeBatch(NamedTuple):
@@ -36,10 +36,15 @@ class TreeBatch(NamedTuple):
 
     @classmethod
     def of(cls, trees: Sequence[np.ndarray]) -> Self:
-        """A batch of these trees, with room for their derivations."""
+        """A batch of these trees, with room for their derivations; InfeasibleError for heads that int32 cannot hold."""
         batch = cls.empty([len(tree) - 1 for tree in trees])
         if trees:
-            np.concatenate(trees, out=batch.heads, casting="same_kind")
+            heads = np.concatenate(trees)
+            np.copyto(batch.heads, heads, casting="same_kind")
+            if heads.dtype != np.int32 and not np.array_equal(batch.heads, heads):
+                raise InfeasibleError(
+                    f"heads beyond the words of a sentence are no tree: {heads.min()} to {heads.max()}"
+                )
         return batch
 
     @classmethod

@@ -165,6 +165,14 @@ def test_heads_that_are_no_tree(name, tree):
 
 
 @every_decoder
+@pytest.mark.parametrize("tree", [[-1, 2**32, 1], [-1, 2, -(2**32)]])
+def test_heads_that_int32_would_make_a_tree(name, tree):
+    decoder = get_decoder(name)
+    with pytest.raises(InfeasibleError, match="beyond the words"):
+        decoder.derive_batch(np.zeros((1, len(decoder.channels), 4, 4), np.float32), [np.array(tree)])
+
+
+@every_decoder
 def test_heads_that_are_no_integers(name):
     decoder = get_decoder(name)
     with pytest.raises(TypeError):

@@ -9,13 +9,23 @@ from numba import njit
 from mh4.decoders.trees import checked_tree
 
 
+def whole_numbers(values: np.ndarray, dtype: type[np.signedinteger[Any]], what: str) -> np.ndarray:
+    """The numbers as a C-contiguous array of this type; ValueError if that would round them, or they overflow."""
+    given = np.asarray(values)
+    with np.errstate(invalid="ignore"):
+        array = np.ascontiguousarray(given, dtype)
+    if array is not given and not np.array_equal(array, given):
+        raise ValueError(f"{what} must be {np.dtype(dtype)}: {given.tolist()}")
+    return array
+
+
 def flat_golds(golds: Sequence[np.ndarray], sentences: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The concatenated gold trees, int32, their offsets, int64 (S + 1,), and ``sentences`` as int64 (B,).
 
     ValueError if some gold heads are not a tree, or a sentence has no gold tree.
     """
     trees = [np.asarray(checked_tree(gold), np.int32) for gold in golds]
-    sentences = np.ascontiguousarray(sentences, np.int64)
+    sentences = whole_numbers(sentences, np.int64, "sentences")
     if len(sentences) and not 0 <= sentences.min() <= sentences.max() < len(trees):
         raise ValueError(f"sentences must be 0 to {len(trees) - 1}: {sentences.min()} to {sentences.max()}")
     flat = np.concatenate([np.empty(0, np.int32), *trees])
@@ -80,9 +90,9 @@ def checked_batch(
     """A batch from the arguments of `step_scores_batch`; ValueError if they are invalid (see `mh4.oracles`)."""
     flat, gold_offsets, sentences = flat_golds(golds, sentences)
     batch = Batch(
-        np.ascontiguousarray(stacks, np.int32),
-        np.ascontiguousarray(offsets, np.int64),
-        np.ascontiguousarray(fronts, np.int32),
+        whole_numbers(stacks, np.int32, "stacks"),
+        whole_numbers(offsets, np.int64, "offsets"),
+        whole_numbers(fronts, np.int32, "fronts"),
         sentences,
         flat,
         gold_offsets,

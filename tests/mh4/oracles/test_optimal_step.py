@@ -47,6 +47,18 @@ def test_heads_that_int32_would_make_a_tree_are_none(gold):
             ask()
 
 
+@pytest.mark.parametrize("wrong", [0.5, 2**32])
+def test_configurations_that_int32_would_change_are_none(wrong):
+    gold = [np.array([-1, 0, 1])]
+    of_eager = {"stacks": [0], "labels": [0], "offsets": [0, 1], "fronts": [1], "sentences": [0]}
+    of_covington = {"heads": [-1, -1, -1], "lefts": [0], "rights": [1], "sentences": [0]}
+    for oracle, arrays in ((arc_eager, of_eager), (covington, of_covington)):
+        for name, values in arrays.items():
+            if wrong != 2**32 or name not in ("offsets", "sentences"):  # these two are int64
+                with pytest.raises(ValueError, match=f"{name} must be int"):
+                    oracle.step_scores_batch(**arrays | {name: [values[0] + wrong, *values[1:]]}, golds=gold)
+
+
 @pytest.mark.parametrize(
     ("name", "oracle"),
     [

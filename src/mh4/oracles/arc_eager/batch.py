@@ -8,7 +8,7 @@ from numba import njit
 from mh4.transitions.arc_eager import LABELS, Configuration
 from mh4.transitions.arrays.arc_eager import N, R
 
-from ..flat_arrays import Batch
+from ..flat_arrays import Batch, whole_numbers
 from ..flat_arrays import flat_configurations as flat_stacks
 from .steps import encode_labels
 
@@ -31,7 +31,7 @@ def checked_labels(labels: np.ndarray, batch: Batch, undecided: bool) -> np.ndar
 
     ``undecided``: whether the element at the top may have label ``N``, as in the normalized system.
     """
-    labels = np.ascontiguousarray(labels, np.int8)
+    labels = whole_numbers(labels, np.int8, "labels")
     if len(labels) != len(batch.stacks):
         raise ValueError(f"{len(batch.stacks)} stack elements need as many labels: {len(labels)}")
     if (row := _first_mislabelled(labels, batch.offsets, undecided)) < len(batch.fronts):

@@ -19,7 +19,7 @@ from mh4.decoders.trees import checked_tree
 from mh4.transitions.covington import TRANSITIONS, Configuration
 from mh4.transitions.transition_system import NO_HEAD
 
-from ..flat_arrays import flat_golds
+from ..flat_arrays import flat_golds, whole_numbers
 from ..optimal_step import UNREACHABLE, OptimalStep
 from .loss import is_configuration, loss_on_arrays, topmost_words
 from .static import shortest_computation
@@ -96,8 +96,8 @@ def step_scores_batch(
         For shift, no_arc, left_arc, right_arc: n minus the loss of the configuration that follows. Gold arcs made
         before are counted.
     """
-    heads = np.array(heads, np.int32)
-    lefts, rights = np.ascontiguousarray(lefts, np.int32), np.ascontiguousarray(rights, np.int32)
+    heads = whole_numbers(heads, np.int32, "heads").copy()  # the kernel changes them
+    lefts, rights = whole_numbers(lefts, np.int32, "lefts"), whole_numbers(rights, np.int32, "rights")
     flat, gold_offsets, sentences = flat_golds(golds, sentences)
     rows = len(lefts)
     if len(rights) != rows or len(sentences) != rows:
