@@ -50,7 +50,10 @@ class Analysis:
     relations: list[str] = field(default_factory=list)
     misc: list[str] = field(default_factory=list)
     trees: list[np.ndarray] = field(default_factory=list)  # int (n + 1,): heads of each sentence, if there are trees
-    token_places: list[str] = field(default_factory=list)  # ``FILE:LINE: sentence ID`` of each token, for messages
+    # For messages: file and name of each sentence, and line of each token and word.
+    names: list[tuple[str, str]] = field(default_factory=list)
+    token_lines: list[int] = field(default_factory=list)
+    word_lines: list[int] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.forms)
@@ -67,7 +70,20 @@ class Analysis:
     def place(self, character: int) -> str:
         """``FILE:LINE: sentence ID`` of a character of ``text`` (of the last one, if the text ends before it)."""
         character = min(character, len(self.text) - 1)
-        return self.token_places[bisect_right(self.tokens, character, key=lambda span: span[0]) - 1]
+        return self._located(character, self.token_lines[_span_of(self.tokens, character)])
+
+    def place_of_word(self, word: int) -> str:
+        """``FILE:LINE: sentence ID`` of a word."""
+        return self._located(self.spans[word][0], self.word_lines[word])
+
+    def _located(self, character: int, line: int) -> str:
+        source, name = self.names[_span_of(self.sentences, character)]
+        return f"{source}:{line}: {name}"
+
+
+def _span_of(spans: Sequence[tuple[int, int]], character: int) -> int:
+    """The last span that begins at this character or before it."""
+    return bisect_right(spans, character, key=lambda span: span[0]) - 1
 
 
 def read_analysis(
@@ -97,20 +113,20 @@ def read_analysis(
     for sentence in read_conllu(source) if isinstance(source, (str, Path)) else source:
         if not isinstance(sentence, Sentence):
             raise TypeError(f"{reprlib.repr(sentence)} is not a sentence; see mh4.Sentence and mh4.read_conllu")
-        start, source, name = end, sentence.source, sentence.name
-        for line, form, words in _tokens(sentence):
-            place = f"{source}:{line}: {name}"
+        start = end
+        for line, form, words in _tokens(sentence, analysis.word_lines):
             text = _without_spaces(form)
             span = (end, end + len(text))
             forms = [text] if words is None else sentence.forms[words]
             texts.append(text)
             analysis.tokens.append(span)
-            analysis.token_places.append(place)
+            analysis.token_lines.append(line)
             analysis.spans += [span] * len(forms)
             analysis.in_multiword += [words is not None] * len(forms)
             analysis.forms += map(str.lower, forms)
             end = span[1]
         analysis.sentences.append((start, end))
+        analysis.names.append((sentence.source, sentence.name))
         analysis.lemmas += sentence.lemmas
         analysis.upos += sentence.upos
         analysis.xpos += sentence.xpos
@@ -130,8 +146,11 @@ def read_analysis(
     return analysis
 
 
-def _tokens(sentence: Sentence) -> Iterator[tuple[int, str, slice | None]]:
-    """Line and form of each token, with the words it consists of (indices from 0) if it is a multiword token."""
+def _tokens(sentence: Sentence, word_lines: list[int]) -> Iterator[tuple[int, str, slice | None]]:
+    """Line and form of each token, with the words it consists of (indices from 0) if it is a multiword token.
+
+    The line of each word is appended to ``word_lines``.
+    """
     last = 0  # word of the multiword token in force
     for number, line in enumerate(sentence.lines, start=sentence.first_line):
         if line.startswith("#"):
@@ -140,8 +159,10 @@ def _tokens(sentence: Sentence) -> Iterator[tuple[int, str, slice | None]]:
         if "-" in word_id:
             first, last = map(int, word_id.split("-"))
             yield number, form, slice(first - 1, last)
-        elif "." not in word_id and int(word_id) > last:  # empty nodes are not part of the text
-            yield number, form, None
+        elif "." not in word_id:  # empty nodes are not part of the text
+            word_lines.append(number)
+            if int(word_id) > last:
+                yield number, form, None
 
 
 @lru_cache(maxsize=1 << 16)

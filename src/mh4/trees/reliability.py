@@ -128,7 +128,7 @@ def measure_calibration(gold: str | Path, system: str | Path) -> CalibrationRepo
         try:
             stated[word] = read_confidence(misc)
         except ValueError as error:
-            place = system_side.place(system_side.spans[word][0])
+            place = system_side.place_of_word(word)
             raise DataError(f"{place}: {WORD}, {HEAD} or {MARGIN} in MISC: {error}") from None
     words, heads, margins = stated.T
     if np.isnan(words).all():

@@ -80,6 +80,15 @@ def test_a_file_without_confidence_says_what_to_do(tmp_path):
             measure_calibration(broken, broken)
 
 
+def test_a_broken_confidence_is_found_inside_a_multiword_token(tmp_path):
+    broken, blank = tmp_path / "broken.conllu", "\t_" * 8
+    first, second, third = (LINE.format(i, *word) for i, word in enumerate([*WORDS, ("c", 2, "x", "Confidence=7")], 1))
+    words = f"{first}1.1\ta{blank}\n2-3\tbc{blank}\n{second}2.1\tb{blank}\n{third}\n"
+    broken.write_text(f"{conllu(*WORDS)}# sent_id = s\n{words}")
+    with pytest.raises(DataError, match=r"broken\.conllu:10: sentence s: Confidence, .*: Confidence=7 is not"):
+        measure_calibration(broken, broken)
+
+
 def test_certain_words_are_in_the_last_bin():
     found = Reliability.of(np.array([1.0, 0.95, 0.05]), np.array([True, False, False]))
     assert [(one.words, one.right) for one in found.bins] == [(1, 0.0), (2, 0.5)]
