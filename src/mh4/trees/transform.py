@@ -55,11 +55,15 @@ class Transformed(NamedTuple):
 def map_in_order(
     function: Callable[[_Item], _Result], items: Iterable[_Item], threads: int | None
 ) -> Iterator[_Result]:
-    """``map`` in a pool of threads, by default one per core, that reads at most 256 items ahead."""
-    with ThreadPoolExecutor(threads or available_threads(), thread_name_prefix="mh4-closest") as pool:
+    """``map`` in a pool of threads, by default one per core, that reads at most 256 items ahead.
+
+    Before an error of ``items`` is raised, the results of the items before it are yielded.
+    """
+    workers, problems = available_threads() if threads is None else threads, list[Exception]()
+    with ThreadPoolExecutor(workers, thread_name_prefix="mh4-closest") as pool:
         waiting: deque[Future[_Result]] = deque()
         try:
-            for item in items:
+            for item in _before_error(items, problems):
                 waiting.append(pool.submit(function, item))
                 if len(waiting) == 256:
                     yield waiting.popleft().result()
@@ -68,6 +72,16 @@ def map_in_order(
         finally:
             for future in waiting:
                 future.cancel()
+    if problems:
+        raise problems[0]
+
+
+def _before_error(items: Iterable[_Item], problems: list[Exception]) -> Iterator[_Item]:
+    """Yield the items before an error, which is appended to ``problems``."""
+    try:
+        yield from items
+    except Exception as error:
+        problems.append(error)
 
 
 def transform_sentence(

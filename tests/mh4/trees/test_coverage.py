@@ -76,6 +76,20 @@ def test_the_number_of_threads_does_not_matter(treebank):
     assert list(iterate_coverage(treebank, threads=3)) == alone
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_sentences_before_an_invalid_one_are_measured(treebank, threads):
+    treebank.write_text(treebank.read_text(encoding="utf-8") + conllu([9]), encoding="utf-8")
+    found = iterate_coverage(treebank, threads=threads)
+    assert [next(found).name for _ in range(3)] == ["s1", "s2", "s3"]
+    with pytest.raises(DataError, match="HEAD 9 of word 1"):
+        next(found)
+
+
+def test_no_threads_are_an_error(treebank):
+    with pytest.raises(ValueError, match="greater than 0"):
+        next(iterate_coverage(treebank, threads=0))
+
+
 def test_a_chart_that_does_not_fit_is_said_or_skipped(treebank, monkeypatch):
     def too_large(heads, tree_class, single_root):
         raise ChartTooLargeError("the chart takes too much")
