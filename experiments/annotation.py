@@ -69,6 +69,11 @@ def complete(run: Run, work: Path, results: Path) -> dict[str, Any]:
     return result
 
 
+def metrics_of(preset: str) -> tuple[str, ...]:
+    """The metrics that say something about models of a preset; those of trees alone leave the gold tags in place."""
+    return ("UAS", "LAS") if preset.endswith(".trees") else METRICS
+
+
 def table(results: Iterable[dict[str, Any]]) -> str:
     """A Markdown table: means over seeds, and published numbers. Models without tags have scores for trees only."""
     groups: dict[tuple[str, str], list[dict[str, float]]] = defaultdict(list)
@@ -81,7 +86,7 @@ def table(results: Iterable[dict[str, Any]]) -> str:
         return f"| {name} | {seeds} | " + " | ".join(cells) + " |"
 
     for (treebank, preset), scores in sorted(groups.items()):
-        shown = ("UAS", "LAS") if preset.endswith(".trees") else METRICS
+        shown = metrics_of(preset)
         values = (mean(one[metric] for one in scores) if metric in shown else None for metric in METRICS)
         lines.append(row(f"{treebank}, {preset}", len(scores), values))
     present = {treebank for treebank, _ in groups}
@@ -110,7 +115,7 @@ def main() -> None:
             for text in arguments.treebanks:
                 run = run_of(text, arguments.preset, seed, arguments.without)
                 scores = complete(run, arguments.work, arguments.results)["dev"]["f1"]
-                print(run.name, *(f"{metric} {scores[metric]:.2f}" for metric in METRICS), flush=True)
+                print(run.name, *(f"{metric} {scores[metric]:.2f}" for metric in metrics_of(run.preset)), flush=True)
     print(table(json.loads(path.read_text(encoding="utf-8")) for path in sorted(arguments.results.glob("*.json"))))
 
 

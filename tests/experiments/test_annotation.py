@@ -49,6 +49,17 @@ def test_what_is_done_is_not_done_again(treebank, tmp_path, monkeypatch):
     assert trained == [run.name]
 
 
+def test_tags_that_a_model_of_trees_was_given_are_not_shown_as_its_scores(treebank, tmp_path, monkeypatch, capsys):
+    scores = {"dev": {"f1": dict.fromkeys(METRICS, 100.0) | {"UAS": 80.0, "LAS": 70.0}}}
+    monkeypatch.setattr(annotation, "complete", lambda *_: scores)
+    arguments = ("--seeds", "1", "--work", str(tmp_path), "--results", str(tmp_path))
+    for option, shown in (("--without", ["UAS", "80.00", "LAS", "70.00"]), ("--preset=balanced", ["UPOS", "100.00"])):
+        monkeypatch.setattr("sys.argv", ["annotation.py", treebank, option, *arguments])
+        annotation.main()
+        _, *found = capsys.readouterr().out.splitlines()[0].split()
+        assert found[: len(shown)] == shown
+
+
 def test_the_table_has_means_and_what_is_published():
     def result(preset, seed, value):
         return {"treebank": "hu", "preset": preset, "seed": seed, "dev": {"f1": dict.fromkeys(METRICS, value)}}
