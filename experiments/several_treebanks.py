@@ -54,6 +54,15 @@ def best_line(train: Any, dev: Any, folder: Path, settings: dict[str, Any]) -> d
     return max((line for line in lines() if line["step"] <= most), key=lambda line: line["dev_las"])
 
 
+def check_model(folder: Path, most: int) -> None:
+    """SystemExit if an earlier, longer run has left the model of a step beyond ``most``, which cannot be scored."""
+    log = folder / LOG
+    lines = map(json.loads, log.read_text(encoding="utf-8").splitlines()) if log.exists() else ()
+    step = max((line["step"] for line in lines if line["best"]), default=0)
+    if step > most:
+        raise SystemExit(f"{folder}: the model is that of step {step}, not the best of {most} (choose another --work)")
+
+
 def report(results: list[dict[str, Any]]) -> list[str]:
     """Lines of Markdown: a row per treebank, with means and standard deviations over seeds."""
     columns = ["dev set, UAS / LAS", "seeds", "alone", "together, as itself", "together, as a mixture", "gain"]
@@ -95,6 +104,7 @@ def main() -> None:
     result: dict[str, Any] = read_kept(path, settings) or {**settings, "uas, las": {}, "best step": {}}
     files = {part: {one.name: part_path(one, part) for one in arguments.treebanks} for part in ("train", "dev")}
     own = {**PRESETS[arguments.preset], "seed": arguments.seed}
+    check_model(arguments.work / path.stem, arguments.steps * len(names))
     for name in names:
         alone = {**own, "max_steps": arguments.steps}
         line = best_line(files["train"][name], files["dev"][name], arguments.work / f"{path.stem}-{name}", alone)

@@ -1,6 +1,9 @@
 """Tables of models with several members and several treebanks, from made-up results; the committed tables."""
 
+import json
+
 import members
+import pytest
 import several_treebanks
 from kept_results import read_folder
 from results_sections import with_tables
@@ -36,6 +39,24 @@ def test_treebanks_alone_and_together():
         "| Gothic | 2 | 81.00 ± 1.41 / 70.00 ± 0.00 | 81.50 ± 0.71 / 69.75 ± 0.35 | 79.00 ± 0.00 / 68.50 ± 0.71 "
         "| +0.50 / −0.25 |"
     ]
+
+
+def test_the_model_of_a_longer_run_is_not_scored_for_a_shorter_one(tmp_path, monkeypatch):
+    work = tmp_path / "got-cu-fast-1"
+    work.mkdir()
+    lines = [{"step": 100, "best": True}, {"step": 200, "best": True}, {"step": 300, "best": False}]
+    (work / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for name in ("got", "cu"):
+        (tmp_path / name).mkdir()
+        for part in ("train", "dev"):
+            (tmp_path / name / f"{name}-ud-{part}.conllu").touch()
+    monkeypatch.setattr(several_treebanks, "best_line", lambda *_: pytest.fail("trains"))
+    folders = [str(tmp_path / name) for name in ("got", "cu")]
+    options = ["--work", str(tmp_path), "--results", str(tmp_path / "results"), "--steps", "50"]
+    monkeypatch.setattr("sys.argv", ["several_treebanks.py", *folders, *options])
+    with pytest.raises(SystemExit, match="the model is that of step 200, not the best of 100"):
+        several_treebanks.main()
+    several_treebanks.check_model(work, 200)
 
 
 def test_the_page_holds_the_committed_results():
