@@ -80,6 +80,15 @@ def test_a_training_is_stopped_in_time_and_its_best_model_scored(treebank, tmp_p
     assert result["dev"]["UPOS"] > 0
 
 
+@pytest.mark.parametrize(("peer", "limits"), [("udpipe", []), ("spacy", [(90, peers.resource.RLIM_INFINITY)])])
+def test_udpipe_trains_to_the_end_whatever_the_time_limit(peer, limits, tmp_path, monkeypatch):
+    found = []
+    monkeypatch.setattr(peers.resource, "setrlimit", lambda _, limit: found.append(limit))
+    monkeypatch.setitem(peers.PEERS, peer, peers.PEERS[peer]._replace(train=lambda *_: False))
+    peers.work_as(peer, "train", "train.conllu", "dev.conllu", str(tmp_path), "", "1.5")
+    assert found == limits
+
+
 @pytest.mark.parametrize("kept", ["sample-udpipe.json", "sample/udpipe-training.json"])
 def test_what_was_made_with_another_time_limit_is_not_taken(kept, treebank, tmp_path, monkeypatch):
     (tmp_path / "sample").mkdir()
