@@ -77,8 +77,8 @@ def _opened(stream: TextIO | None, name: str) -> TextIO:
 
 
 def is_standard_input(path: object) -> bool:
-    """Whether ``path`` means standard input: ``-`` or ``/dev/stdin``."""
-    return str(path) in ("-", "/dev/stdin")
+    """Whether ``path`` means standard input: ``-`` or ``/dev/stdin``; anything but a path does not."""
+    return isinstance(path, str | os.PathLike) and str(path) in ("-", "/dev/stdin")
 
 
 def is_descriptor(path: str | Path) -> bool:

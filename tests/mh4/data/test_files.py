@@ -15,7 +15,8 @@ from types import SimpleNamespace
 import pytest
 
 from mh4.data.errors import DataError
-from mh4.data.files import atomic_output, check_output, open_input
+from mh4.data.files import atomic_output, check_output, is_standard_input, open_input
+from mh4.data.sentence import Sentence
 
 posix = pytest.mark.skipif(os.name != "posix", reason="permissions, links and pipes of POSIX systems")
 not_superuser = pytest.mark.skipif(
@@ -374,3 +375,14 @@ def test_an_output_without_a_name_is_refused(tmp_path, monkeypatch):
     for use in (open_input, atomic_output):
         with pytest.raises(DataError, match=r"'a\\x00b': holds NUL"), use("a\0b"):
             pass
+
+
+def test_only_a_path_is_standard_input():
+    class Sentences(list):
+        def __str__(self):  # takes time for many sentences, and a writer asks about each
+            raise AssertionError
+
+    assert not is_standard_input(Sentences())
+    assert not is_standard_input(Sentence(["-"]))
+    assert is_standard_input("-")
+    assert is_standard_input(Path("/dev/stdin"))
