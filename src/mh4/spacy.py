@@ -184,7 +184,8 @@ class Component(_Model):
         if doc.has_annotation("SENT_START"):
             starts = [token.i for token in doc if token.is_sent_start]
         elif self.parser.segmenter is not None:
-            starts = [sentence.tokens[0].start for sentence in self.parser.cut(doc.text)]
+            # All that stands before the second sentence, such as a byte order mark, belongs to the first.
+            starts = [sentence.tokens[0].start for sentence in self.parser.cut(doc.text)][1:]
             places = [doc[i].idx for i in words]
         begun = (bisect_right(starts, place) for place in places)
         return [[i for _, i in own] for _, own in groupby(zip(begun, words, strict=True), key=itemgetter(0))]
