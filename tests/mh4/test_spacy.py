@@ -261,3 +261,20 @@ def test_a_relative_folder_is_that_of_the_time_when_it_was_named(small_model, tm
     nlp.add_pipe("mh4", config={"model": small_model.name})
     monkeypatch.chdir(tmp_path)
     assert nlp("Te nofe").has_annotation("DEP")
+
+
+def test_a_byte_order_mark_is_no_sentence(text_model):
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("mh4", config={"model": str(text_model)})
+    expected = [len(sentence) for sentence in nlp(TEXT).sents]
+    assert [len(sentence) for sentence in nlp(f"\ufeff{TEXT}").sents] == expected
+
+
+@pytest.mark.parametrize("heads", [[-1, -1], [2, -1]])
+def test_columns_need_no_trees(heads):
+    sentence = Sentence(["a", "b"], heads=heads, upos=["DET", "NOUN"], lemmas=["a", "_"], feats=["_", "Case=Nom"])
+    doc = Document([sentence, sentence]).to_spacy()
+    assert not doc.has_annotation("DEP")
+    assert Document.from_spacy(doc) == Document([sentence.replace(heads=[-1, -1])] * 2)
+    bare = Document([Sentence(["a"]), Sentence(["b"])])
+    assert Document.from_spacy(bare.to_spacy()) == bare

@@ -82,7 +82,7 @@ class Exchanged(Guided):
         return cls._of_dictionaries(read_frame(frame, source), source)
 
     def to_spacy(self, vocab: Vocab | None = None, text: str | None = None) -> Doc:
-        """A `Doc` of spaCy (extra ``mh4[spacy]``) with heads, tags, features and lemmas; see `mh4.spacy`.
+        """A `Doc` of spaCy (extra ``mh4[spacy]``) with tags, features, lemmas and, if all are known, heads.
 
         Given the parsed ``text``, all of its white space is kept. Without ``vocab``, the Doc has its own.
         ValueError: spaCy is not installed, or ``text`` is not what the sentences were cut from.

@@ -26,7 +26,8 @@ for _name in ("mh4_confidence", "mh4_head_confidence", "mh4_surface", "mh4_surfa
 
 
 def fill(doc: Doc, places: Sequence[Sequence[int]], sentences: Sequence[Any]) -> None:
-    """Write trees, and columns that are known in any sentence, to the tokens of a Doc at these indices."""
+    """Write trees, if all heads are known, and columns that are known in any sentence, to these tokens of a Doc."""
+    has_trees = all((sentence.heads >= 0).all() for sentence in sentences)
     heads = np.arange(len(doc))
     relations = [_SPACE_RELATION] * len(doc)
     known: dict[int, list[int]] = {}
@@ -47,8 +48,11 @@ def fill(doc: Doc, places: Sequence[Sequence[int]], sentences: Sequence[Any]) ->
     for token in doc:
         if token.is_space:
             heads[token.i] = token.i - 1 if token.i else places[0][0]
-    known[DEP] = [doc.vocab.strings.add(relation) for relation in relations]
-    known[HEAD] = (heads - np.arange(len(doc))).tolist()
+    if has_trees:
+        known[DEP] = [doc.vocab.strings.add(relation) for relation in relations]
+        known[HEAD] = (heads - np.arange(len(doc))).tolist()
+    if not known:
+        return
     values = np.array([[value % 2**64 for value in own] for own in known.values()], np.uint64)
     doc.from_array(list(known), np.ascontiguousarray(values.T))
 
@@ -105,7 +109,7 @@ def to_doc(sentences: Sequence[Any], vocab: Vocab | None, text: str | None) -> D
     doc = Doc(vocab, words=words, spaces=spaces, sent_starts=[i in starts for i in range(len(words))])
     for place, (surface, length) in surfaces.items():
         doc[place]._.mh4_surface, doc[place]._.mh4_surface_words = surface, length
-    if sentences and all((sentence.heads >= 0).all() for sentence in sentences):
+    if sentences:
         fill(doc, places, sentences)
     return doc
 
