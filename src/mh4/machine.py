@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -151,11 +151,15 @@ def _link_warm_kernels(folder: Path) -> None:
         target = folder / f"{source.name}_{hashlib.sha1(str(source).encode()).hexdigest()}"  # as Numba names it
         if target.exists():
             continue
-        target.mkdir(mode=0o700)
-        for kernel in warm.glob("*.nbc"):
-            (target / kernel.name).symlink_to(kernel)
-        for index in indices:  # last, so that an index never precedes its kernels
-            shutil.copyfile(index, target / index.name)
+        with tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True) as made:
+            linked = Path(made, "linked")
+            linked.mkdir(mode=0o700)
+            for kernel in warm.glob("*.nbc"):
+                (linked / kernel.name).symlink_to(kernel)
+            for index in indices:
+                shutil.copyfile(index, linked / index.name)
+            with suppress(OSError):  # another process was faster
+                linked.rename(target)
 
 
 def processor() -> str:

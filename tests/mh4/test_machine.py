@@ -92,6 +92,23 @@ def test_a_warm_cache_that_is_read_only_is_used(tmp_path, monkeypatch):
     assert linked.parent.name == UserProvidedCacheLocator.get_suitable_cache_subpath(source)
 
 
+def test_processes_that_start_together_share_a_cache(tmp_path, monkeypatch):
+    package = tmp_path / "mh4"
+    warm = package / "decoders" / "__pycache__"
+    warm.mkdir(parents=True)
+    (warm / "eisner.nbi").write_bytes(b"index")
+    (warm / "eisner.1.nbc").write_bytes(b"kernel")
+    monkeypatch.setattr(machine, "PACKAGE", package)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    first = machine._own_cache()
+    exists = machine.Path.exists
+    # Each process looks for the cache before the other has made it.
+    monkeypatch.setattr(machine.Path, "exists", lambda path: first not in path.parents and exists(path))
+    assert machine._own_cache() == first
+    (linked,) = first.iterdir()
+    assert sorted(path.name for path in linked.iterdir()) == ["eisner.1.nbc", "eisner.nbi"]
+
+
 def test_a_chosen_cache_stays_chosen(installed, tmp_path):
     done = run(LIST_CACHE, installed, NUMBA_CACHE_DIR=str(tmp_path))
     assert done.stdout.strip() == str(tmp_path)
