@@ -6,10 +6,10 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from .errors import DataError
-from .files import check_input, check_output, is_descriptor, is_standard_input
+from .files import check_input, check_output, failure_reason, is_descriptor, is_standard_input
 
 __all__ = ["FilePair", "is_folder_name", "pair_files"]
 
@@ -61,8 +61,11 @@ def pair_files(inputs: Sequence[str | Path], output_folder: str | Path, form: st
 
 
 def _identity(path: Path) -> tuple[int, int]:
-    """Device and inode, which identify a file under any of its names."""
-    found = path.stat()
+    """Device and inode, which identify a file under any of its names; a `DataError` for a link to nothing."""
+    try:
+        found = path.stat()
+    except OSError as error:
+        _unreadable(error)
     return found.st_dev, found.st_ino
 
 
@@ -94,5 +97,5 @@ def _files(path: str | Path, form: str, output_folder: Path) -> Iterator[tuple[P
         raise DataError(f"{path}: holds no files that end in {ending} (name files, or another folder)")
 
 
-def _unreadable(error: OSError) -> None:
-    raise error
+def _unreadable(error: OSError) -> NoReturn:
+    raise DataError(f"{error.filename}: cannot be read: {failure_reason(error)}") from error

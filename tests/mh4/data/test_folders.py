@@ -1,5 +1,6 @@
 """Which files of a folder are read, and where their output is written."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -124,3 +125,18 @@ def test_what_names_a_folder(tmp_path):
     assert not is_folder_name("new")
     assert not is_folder_name(str(tmp_path / "file"))
     assert not is_folder_name("-")
+
+
+def test_what_cannot_be_read_below_a_folder_is_named(corpus, tmp_path, monkeypatch):
+    link = corpus / "x" / "link.conllu"
+    link.symlink_to(tmp_path / "nowhere.conllu")
+    with pytest.raises(DataError, match=rf"^{link}: cannot be read: no such file"):
+        pair_files([corpus], tmp_path / "out")
+    link.unlink()
+
+    def refuse(folder):
+        raise PermissionError(errno.EACCES, "Permission denied", str(folder))
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(DataError, match=rf"^{corpus}: cannot be read: permission denied"):
+        pair_files([corpus], tmp_path / "out")
