@@ -255,6 +255,7 @@ def parse_files(
     """
     require("distributed", "cluster")
     request, runtime = Request(**options), Runtime(device, threads or 1, search)
+    report = Errors.of(errors)
     check_format(form, request)
     pairs = check_files(inputs, output_folder, form)
     found = ModelFolder.find(model)
@@ -267,7 +268,6 @@ def parse_files(
         segmenter = require_segmenter(found.segmenter)
     Path(output_folder).mkdir(parents=True, exist_ok=True)
     parts = Path(tempfile.mkdtemp(prefix=".mh4-parts-", dir=Path(output_folder).absolute()))
-    report = Errors.of(errors)
     where = str(found.path.absolute())
     job = _Job(secrets.token_hex(8), where, runtime, request, min_confidence, report.skips)
     try:

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from paths import ROOT
 
 from mh4.data.conllu import read_conllu, write_conllu
 from mh4.data.errors import DataError
@@ -304,6 +305,14 @@ def test_without_dask_one_line_says_what_to_install(small_model, inputs, tmp_pat
     with pytest.raises(ValueError, match=r"pip install 'mh4\[cluster\]'"):
         parse_files(small_model, inputs, tmp_path)
     assert os.listdir(tmp_path) == []
+
+
+def test_an_unknown_policy_leaves_nothing_behind(tmp_path):
+    model, source = ROOT / "tests" / "golden" / "models" / "chart", tmp_path / "a.conllu"
+    source.write_text("1\ta\t_\t_\t_\t_\t_\t_\t_\t_\n\n")
+    with pytest.raises(ValueError, match="errors must be"):
+        parse(model, [source], tmp_path / "out", "nobody", errors="ignore")
+    assert not (tmp_path / "out").exists()
 
 
 def test_files_that_cannot_go_together(inputs, tmp_path):
