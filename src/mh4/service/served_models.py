@@ -77,7 +77,8 @@ class ServedModels:
             raise ValueError("a server needs a model: mh4 serve FOLDER")
         self._most = most or len(given)
         self._loading = loading
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # held for a moment only, whatever is being loaded
+        self._loader = threading.Lock()  # one model is loaded at a time
         self._loaded: OrderedDict[str, Parser] = OrderedDict()
         named = [_named(one) for one in given]
         for i, (name, _) in enumerate(named):
@@ -110,9 +111,8 @@ class ServedModels:
         return model.name in self._loaded
 
     def parser(self, model: ServedModel) -> Parser:
-        """The parser of a model, loaded if it is not in memory."""
-        with self._lock:
-            return self._parser(model.name, model.folder)
+        """The parser of a model, loaded if it is not in memory; one in memory does not wait for another's loading."""
+        return self._parser(model.name, model.folder)
 
     def warm_up(self) -> None:
         """Parse a sentence with each model in memory, so that no request waits for kernels to be compiled."""
@@ -121,13 +121,25 @@ class ServedModels:
                 parser.attempt([Sentence(["a", "b"])])
 
     def _parser(self, name: str, folder: Path) -> Parser:
-        if name not in self._loaded:
-            while len(self._loaded) >= self._most:
-                self._loaded.popitem(last=False)
-            self._loaded[name] = load(folder, **self._loading)
-            self._loaded[name].limit_charts(MOST_CHART)
-        self._loaded.move_to_end(name)
-        return self._loaded[name]
+        if (found := self._in_memory(name)) is not None:
+            return found
+        with self._loader:
+            if (found := self._in_memory(name)) is not None:  # loaded while this thread waited
+                return found
+            with self._lock:
+                while len(self._loaded) >= self._most:
+                    self._loaded.popitem(last=False)
+            parser = load(folder, **self._loading)
+            parser.limit_charts(MOST_CHART)
+            with self._lock:
+                self._loaded[name] = parser
+            return parser
+
+    def _in_memory(self, name: str) -> Parser | None:
+        with self._lock:
+            if name in self._loaded:
+                self._loaded.move_to_end(name)
+            return self._loaded.get(name)
 
     def _first_seen(self, name: str, folder: Path) -> ServedModel:
         parser = self._parser(name, folder)

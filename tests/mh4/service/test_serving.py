@@ -2,10 +2,13 @@
 
 import json
 import shutil
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from email.mime.multipart import MIMEMultipart
 from email.mime.nonmultipart import MIMENonMultipart
 from email.policy import HTTP
+from types import SimpleNamespace
 
 import pytest
 from serving import running
@@ -13,6 +16,7 @@ from serving import running
 import mh4
 from mh4.data.document import Document
 from mh4.parsers.chart import ChartParser
+from mh4.service import served_models
 from mh4.service.processing import Asked
 from mh4.service.served_models import ServedModels
 from mh4.service.web import Service
@@ -376,3 +380,32 @@ def test_presegmented_lines_end_with_line_feeds_alone(client):
     found = client.process(data, tokenizer="presegmented;ranges", output="json").result
     assert [one["text"] for one in found] == ["Te nofe. Zvai te .", "Kve"]
     assert found[1]["tokens"][0]["misc"].split("TokenRange=")[1] == f"{data.index('Kve')}:{len(data) - 1}"
+
+
+def test_a_model_in_memory_does_not_wait_for_another_to_be_loaded(tmp_path, monkeypatch):
+    begun, goes_on = threading.Event(), threading.Event()
+    loaded = []
+
+    def load(folder, **_):
+        loaded.append(folder.name)
+        if loaded.count("c") == 2:
+            begun.set()
+            assert goes_on.wait(60)
+        limited = SimpleNamespace(segmenter=None, annotates=(), meta={}, limit_charts=lambda most: None)
+        return SimpleNamespace(**vars(limited), check=lambda request: [], workers=1)
+
+    monkeypatch.setattr(served_models, "load", load)
+    models = ServedModels([f"{name}={tmp_path / name}" for name in "acb"], most=2)
+    a, c, b = models.models
+    before = models.parser(b)
+    models.parser(a)  # c leaves
+    models.parser(b)
+    with ThreadPoolExecutor(3) as threads:
+        try:
+            together = [threads.submit(models.parser, c) for _ in range(2)]
+            assert begun.wait(60)
+            assert threads.submit(models.parser, b).result(10) is before
+        finally:
+            goes_on.set()
+        assert together[0].result() is together[1].result()
+    assert loaded == ["a", "c", "b", "a", "c"]
