@@ -174,13 +174,14 @@ class Forest:
         decoder = self.decoder
         self._check_room("max-marginals", decoder.outside_bytes(self._words))
         if "best" not in vars(self) and decoder.has_outside_pass and not any(map(holds_large, self._checked)):
-            return self._by_arcs(Solved(*self._checked, NOTHING, None))  # an outside pass needs no best derivation
+            # An outside pass needs no best derivation.
+            return self._by_arcs(Solved(*self._checked, NOTHING, None)).copy()
         try:
             best, solved = self.best, self._current()
         except InfeasibleError:
             return np.full_like(self._checked[1], -np.inf)
         taken_off, found = best.score - solved.best.score, self._by_arcs(solved)
-        return (found + taken_off).astype(np.float32) if taken_off else found
+        return (found + taken_off).astype(np.float32) if taken_off else found.copy()
 
     def k_best(self, k: int) -> list[Derivation]:
         """The k best trees, each once, best first; all of them if there are fewer (none if all are forbidden).

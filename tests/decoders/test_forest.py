@@ -234,3 +234,16 @@ def test_a_large_gap_is_not_left_to_the_chart():
     _, totals = enumerated.trees("mh4-hybrid", scores, masked, True)
     found = decoder.k_best(scores, 6, masked)
     assert [one.score for one in found] == pytest.approx(totals[:6].tolist(), rel=1e-12, abs=1e-3)
+
+
+@pytest.mark.parametrize("name", ["mst", "eisner", "mh3", "mh4-hybrid", "1ec-first-order"])
+@pytest.mark.parametrize("asked_first", ["max_marginals", "best"])
+def test_max_marginals_belong_to_the_caller(name, asked_first):
+    decoder, rng = get_decoder(name), np.random.default_rng(0)
+    scores = rng.normal(size=(len(decoder.channels), 6, 6)).astype(np.float32)
+    expected, forest = decoder.margins(scores), decoder.forest(scores)
+    getattr(forest, asked_first)
+    kept = forest.max_marginals.copy()
+    forest.max_marginals[:] = 0
+    np.testing.assert_array_equal(forest.max_marginals, kept)
+    np.testing.assert_array_equal(forest.margins.values, expected.values)
