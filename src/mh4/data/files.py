@@ -315,6 +315,7 @@ def _checked_mode(path: str | Path, target: Path) -> int | None:
             raise DataError(f"{path}: is the name of a folder, not of a file (name a file in it)") from None
         if not target.parent.is_dir():
             raise DataError(f"{path}: the folder {target.parent} does not exist (create it first)") from None
+        _check_folder(path, target.parent)
         return None
     except OSError as error:
         raise DataError(f"{path}: cannot be written: {failure_reason(error)}") from error
@@ -323,7 +324,15 @@ def _checked_mode(path: str | Path, target: Path) -> int | None:
     # A rename needs no permission on the replaced file itself, but a write-protected file is not ours to replace.
     if not os.access(path, os.W_OK):
         raise DataError(f"{path}: is write-protected (remove it or choose another name)")
+    if stat.S_ISREG(mode):
+        _check_folder(path, target.parent)
     return mode
+
+
+def _check_folder(path: str | Path, folder: Path) -> None:
+    """Raise a `DataError` if the temporary file, which comes first, cannot be created."""
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise DataError(f"{path}: the folder {folder} is write-protected (choose another folder)")
 
 
 def _open(path: str | Path, flags: int) -> int:

@@ -386,3 +386,14 @@ def test_only_a_path_is_standard_input():
     assert not is_standard_input(Sentence(["-"]))
     assert is_standard_input("-")
     assert is_standard_input(Path("/dev/stdin"))
+
+
+@pytest.mark.parametrize("name", ["old.conllu", "new.conllu"])
+def test_a_write_protected_folder_is_refused_before_work_begins(name, tmp_path, monkeypatch):
+    (tmp_path / "old.conllu").write_bytes(b"old")
+    monkeypatch.setattr(os, "access", lambda target, mode: target != tmp_path)
+    for refuse in (check_output, lambda path: atomic_output(path).__enter__()):
+        with pytest.raises(DataError, match=f"{name}: the folder {tmp_path} is write-protected"):
+            refuse(tmp_path / name)
+    check_output("/dev/null")
+    assert names(tmp_path) == ["old.conllu"]
