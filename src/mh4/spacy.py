@@ -26,7 +26,7 @@ from spacy.vocab import Vocab
 from mh4.data.document import Document
 from mh4.data.errors import DataError, quote
 from mh4.data.sentence import Sentence
-from mh4.data.spacy_docs import fill
+from mh4.data.spacy_docs import check_features, fill
 from mh4.parsers.base import Parser
 from mh4.parsers.registry import load as load_parser
 
@@ -169,7 +169,9 @@ class Component(_Model):
             for tokens in ([doc[i] for i in own] for own in of_doc):
                 given = {name: [getter(token) or None for token in tokens] for name, getter in columns.items()}
                 words.append(Sentence([token.text for token in tokens], **given))
-        parsed = iter(list(self.parser.parse(words, confidence=self.confidence, overwrite=True)))
+        found = list(self.parser.parse(words, confidence=self.confidence, overwrite=True))
+        check_features(found)
+        parsed = iter(found)
         for doc, of_doc in zip(docs, places, strict=True):
             if of_doc:
                 fill(doc, of_doc, list(islice(parsed, len(of_doc))))

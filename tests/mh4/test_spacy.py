@@ -1,5 +1,7 @@
 """The spaCy component, and conversion between documents of mh4 and of spaCy."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -278,3 +280,14 @@ def test_columns_need_no_trees(heads):
     assert Document.from_spacy(doc) == Document([sentence.replace(heads=[-1, -1])] * 2)
     bare = Document([Sentence(["a"]), Sentence(["b"])])
     assert Document.from_spacy(bare.to_spacy()) == bare
+
+
+def test_documents_are_changed_together_or_not_at_all():
+    nlp = spacy.blank("xx")
+    component = nlp.add_pipe("mh4")
+    parsed = [Sentence(["a"], heads=[0], relations=["root"], feats=[feats]) for feats in ("A=b", "Ab")]
+    component._parser = SimpleNamespace(annotates=(), segmenter=None, parse=lambda words, **_: parsed[-len(words) :])
+    docs = [spacy.tokens.Doc(nlp.vocab, ["a"]) for _ in parsed]
+    with pytest.raises(mh4.DataError, match="spaCy takes FEATS such as"):
+        component._parse(docs)
+    assert [(doc.has_annotation("DEP"), str(doc[0].morph)) for doc in docs] == [(False, "")] * 2

@@ -26,7 +26,10 @@ for _name in ("mh4_confidence", "mh4_head_confidence", "mh4_surface", "mh4_surfa
 
 
 def fill(doc: Doc, places: Sequence[Sequence[int]], sentences: Sequence[Any]) -> None:
-    """Write trees, if all heads are known, and columns that are known in any sentence, to these tokens of a Doc."""
+    """Write trees, if all heads are known, and columns that are known in any sentence, to these tokens of a Doc.
+
+    `check_features` has accepted the sentences.
+    """
     has_trees = all((sentence.heads >= 0).all() for sentence in sentences)
     heads = np.arange(len(doc))
     relations = [_SPACE_RELATION] * len(doc)
@@ -42,8 +45,6 @@ def fill(doc: Doc, places: Sequence[Sequence[int]], sentences: Sequence[Any]) ->
             known[attribute] = doc.to_array([attribute]).tolist()
             for i, word in words:
                 value = getattr(word.sentence, name)[word.index]
-                if attribute == MORPH:
-                    _check_features(value, word)
                 known[attribute][i] = _attribute(attribute, value, word.form, doc.vocab)
     for token in doc:
         if token.is_space:
@@ -57,10 +58,12 @@ def fill(doc: Doc, places: Sequence[Sequence[int]], sentences: Sequence[Any]) ->
     doc.from_array(list(known), np.ascontiguousarray(values.T))
 
 
-def _check_features(feats: str, word: Any) -> None:
-    """Raise a DataError unless spaCy, which is stricter than CoNLL-U files often are, can hold the FEATS of a word."""
-    if feats != _UNKNOWN and any(entry.count("=") != 1 for entry in feats.split("|")):
-        raise word.sentence.error(f"spaCy takes FEATS such as Case=Nom|Number=Sing, not {quote(feats)}", word.id)
+def check_features(sentences: Sequence[Any]) -> None:
+    """Raise a DataError unless spaCy, which is stricter than CoNLL-U files often are, can hold all FEATS."""
+    for sentence in sentences:
+        for word, feats in enumerate(sentence.feats, start=1):
+            if feats != _UNKNOWN and any(entry.count("=") != 1 for entry in feats.split("|")):
+                raise sentence.error(f"spaCy takes FEATS such as Case=Nom|Number=Sing, not {quote(feats)}", word)
 
 
 def _attribute(attribute: int, value: str, form: str, vocab: Vocab) -> int:
@@ -110,6 +113,7 @@ def to_doc(sentences: Sequence[Any], vocab: Vocab | None, text: str | None) -> D
     for place, (surface, length) in surfaces.items():
         doc[place]._.mh4_surface, doc[place]._.mh4_surface_words = surface, length
     if sentences:
+        check_features(sentences)
         fill(doc, places, sentences)
     return doc
 
