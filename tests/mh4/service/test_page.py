@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -164,6 +165,25 @@ def test_a_chosen_head_is_kept_exactly_and_taken_back(page, text_model, way):
     assert heads(tree) == before
     assert "kept" not in classes(tree, 2)
     assert page.is_disabled("#undo")
+
+
+def test_an_answer_under_way_does_not_bring_back_what_was_undone(page):
+    tree = parse(page)
+    before = heads(tree)
+    head = another_head(tree, 2)
+    word(tree, 2).click()
+    choose(page, word(tree, head).click)
+    held = []
+    page.route("**/process", held.append)
+    word(tree, head).click()
+    with page.expect_request("**/process"):
+        word(tree, head).click()  # the same word twice: the root
+    page.keyboard.press("Control+z")
+    for route in held:
+        with suppress(playwright.Error):  # the page has given the request up
+            route.continue_()
+    page.wait_for_timeout(500)
+    assert heads(tree) == before
 
 
 def test_the_same_word_twice_is_the_root_and_escape_takes_back(page):

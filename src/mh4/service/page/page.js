@@ -105,6 +105,7 @@ function show(place, sentence, kept) {
 }
 
 function takeBack() {
+  waiting?.abort(); // its answer would bring back what is taken back now
   const last = history.pop();
   undo.disabled = history.length === 0;
   if (last) show(last.place, last.sentence, last.kept);
