@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
@@ -20,7 +20,7 @@ from mh4.data.annotation import Annotation
 from mh4.data.confidence_columns import Output
 from mh4.data.conllu import read_conllu
 from mh4.data.document import Document
-from mh4.data.errors import ErrorPolicy, Errors
+from mh4.data.errors import DataError, ErrorPolicy, Errors
 from mh4.data.files import atomic_output, is_standard_input
 from mh4.data.guesses import ATTEMPT, K_BEST, PARSER, Guided, guided
 from mh4.data.segmenter import Segmenter
@@ -167,8 +167,7 @@ class Parser(Shared, Guided, ABC):
         raise ValueError("joint boundaries need a single model with an exact decoder")
 
     def _document(self, sentences: Iterable[Sentence | Sequence[str]], request: Request) -> Document:
-        parsed = self._parse(as_sentences(sentences), request, Errors(), None)
-        return Document(tree for _, (tree,) in parsed)
+        return Document(tree for _, (tree,) in self._parse(as_sentences(sentences), request, Errors(), None))
 
     @guided(ATTEMPT)
     def attempt(self, sentences: Sequence[Sentence], request: Request | None = None) -> Answers:
@@ -194,10 +193,13 @@ class Parser(Shared, Guided, ABC):
         """See `attempt`; `check` has accepted the request. Columns that it does not ask for are left out."""
 
     def _answer_all(self, sentences: Sequence[Sentence], request: Request) -> Answers:
-        answers = in_pieces(
-            lambda own: self._answer(own, request), sentences, request, self.places.only_root, self.longest
-        )
+        answer = partial(self._answer, request=request)
+        answers = in_pieces(answer, sentences, request, self.places.only_root, self.longest, self.unparsable)
         return replace(answers, errors=dict(sorted(answers.errors.items())))
+
+    def unparsable(self, sentence: Sentence) -> DataError | None:
+        """The error of a sentence that cannot be parsed, such as one without the tags that trees need; else None."""
+        return None
 
     def limit_charts(self, most: int) -> None:
         """Treat charts of more than ``most`` bytes as too large for memory: their sentences are parsed approximately.
@@ -232,15 +234,13 @@ class Parser(Shared, Guided, ABC):
 
         ValueError: The model predicts none of the columns, cannot keep heads, or does not support another option.
         """
-        warnings = []
         if request.treebank is not None and request.treebank not in self.treebanks:
             known = ", ".join(self.treebanks)
             known = f"those of the model: {known}" if known else "the model was trained on a single one"
             raise ValueError(f"unknown treebank {request.treebank!r}; {known}")
         if request.confidence or request.trees > 1:
             self._check_certainty(request)
-        if request.unique:
-            warnings += self._check_relations(request.unique)
+        warnings = self._check_relations(request.unique) if request.unique else []
         if request.keep_heads and not self.can_keep_heads:
             raise ValueError("a transition-based parser cannot keep given heads; use a model with a chart decoder")
         if request.boundaries == "joint":

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from mh4.data.annotation import Annotation
+from mh4.data.errors import DataError
 from mh4.data.sentence import Sentence
 from mh4.decoders import InfeasibleError, get_decoder
 from mh4.decoders.fallback import Fallback
@@ -100,6 +101,9 @@ class EnsembleParser(Parser, kind="ensemble"):
     @property
     def longest(self) -> int:
         return min(member.longest for member in self.members)
+
+    def unparsable(self, sentence: Sentence) -> DataError | None:
+        return next(filter(None, (member.unparsable(sentence) for member in self.members)), None)
 
     def limit_charts(self, most: int) -> None:
         for member in self.members:

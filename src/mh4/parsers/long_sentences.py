@@ -28,12 +28,14 @@ def in_pieces(
     request: Request,
     only_root: frozenset[str],
     longest: int,
+    unparsable: Callable[[Sentence], DataError | None] = lambda sentence: None,
 ) -> Answers:
     """Call ``answer`` on sentences, with those of more than ``longest`` words in pieces, and join its answers.
 
     Such sentences get a warning or, if given heads are to be kept, an error, since heads may lead to another piece. The
     root of each later piece becomes a child of the first piece's root; a relation that only children of the root have
-    (``only_root``) is replaced by `SIDE_BY_SIDE`.
+    (``only_root``) is replaced by `SIDE_BY_SIDE`. ``unparsable`` is `Parser.unparsable`; it looks at whole sentences,
+    so that its errors name words by their places in the file.
     """
     if all(len(sentence) <= longest for sentence in sentences):
         return answer(sentences)
@@ -48,6 +50,8 @@ def in_pieces(
             pieces.append(sentence)
         elif request.keep_heads:
             errors[i] = sentence.error(f"has {n} words; heads can be kept in sentences of up to {longest} (split it)")
+        elif request.heads and (error := unparsable(sentence)) is not None:
+            errors[i] = error
         else:
             pieces += cut(sentence, piece)
             warnings.append(

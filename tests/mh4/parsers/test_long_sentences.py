@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from paths import GOLDEN_FOLDER
 from small import small_config, small_greedy_config, train
 
 from mh4.api import load
@@ -16,6 +17,7 @@ from mh4.data.shards import cut_shards
 from mh4.decoders.trees import is_tree
 from mh4.parsers.answers import Answers
 from mh4.parsers.config import PerceptronConfig, TransitionConfig
+from mh4.parsers.ensemble import EnsembleParser
 from mh4.parsers.long_sentences import LONGEST, PIECE, cut, in_pieces, joined
 from mh4.parsers.request import Request
 from mh4.service.cluster import parse_shard
@@ -84,6 +86,18 @@ def test_heads_are_kept_up_to_the_limit_and_longer_sentences_are_named(models, t
     errors = []
     assert parser.parse_file(source, tmp_path / "out.conllu", keep_heads=True, errors=errors.append) == (2, 12)
     assert len(errors) == 1
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_a_missing_tag_is_named_by_its_place_in_the_file(together, tmp_path):
+    tags = ["NOUN"] * (LONGEST + 1)
+    tags[1500] = "_"
+    sentence = Sentence.from_words(["a"] * (LONGEST + 1)).replace(upos=tags).with_comment("sent_id", "long")
+    (tmp_path / "in.conllu").write_text(sentence.to_conllu(), encoding="utf-8")
+    parser = load(GOLDEN_FOLDER / "models" / "perceptron")
+    parser = EnsembleParser([parser]) if together else parser
+    with pytest.raises(DataError, match=r"in.conllu:1502: sentence long: word 1501 has no UPOS"):
+        list(parser.parse(tmp_path / "in.conllu"))
 
 
 def test_training_leaves_them_out(small_treebanks, tmp_path, caplog):

@@ -78,11 +78,11 @@ class PerceptronParser(Parser, kind=PerceptronConfig.kind):
         write_tensors(folder / WEIGHTS, weights)
 
     def _answer(self, sentences: Sequence[Sentence], request: Request) -> Answers:
-        problems = {i: error for i, one in enumerate(sentences) if (error := self._missing_tag(one))}
+        problems = {i: error for i, one in enumerate(sentences) if (error := self.unparsable(one))}
         parsed = iter(self._parse_tagged([one for i, one in enumerate(sentences) if i not in problems]))
         return Answers([Annotation() if i in problems else next(parsed) for i in range(len(sentences))], problems)
 
-    def _missing_tag(self, sentence: Sentence) -> DataError | None:
+    def unparsable(self, sentence: Sentence) -> DataError | None:
         """The error of a sentence with an untagged word, unless training had such words; None if there is no error."""
         column = self.vocabulary.tag_column
         tags = getattr(sentence, column)
