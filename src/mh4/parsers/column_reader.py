@@ -17,7 +17,7 @@ from mh4.models.devices import HostCopy, send
 
 from .agreement import best_together
 from .column_choice import PREDICTED, choose_analyses, choose_rules
-from .column_counts import UNKNOWN
+from .column_counts import UNKNOWN, canonical
 from .column_weights import DEFAULT, ColumnWeights
 from .columns import Columns
 from .request import TAGS, Request
@@ -310,7 +310,7 @@ class ColumnReader:
         lexicon, key = self._lexicon, f"{form}\t{tag}"
         found = lexicon.get(key)
         if found is None:
-            found = lexicon.get(f"{key}\t{features}")
+            found = lexicon.get(f"{key}\t{canonical(features)}")
         if found is not None:
             return found
         core = form.strip()  # forms may begin or end with white space, lemmas do not

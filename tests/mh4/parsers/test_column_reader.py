@@ -121,6 +121,19 @@ def test_given_features_choose_the_lemma_unless_they_are_overwritten():
         assert values["lemmas"] == (lemma,)
 
 
+@pytest.mark.parametrize("features", ["Case=Gen|Number=Sing", "Number=Sing|Case=Gen"])
+def test_given_features_choose_the_lemma_in_any_order(features):
+    """In training, too, FEATS count in UD's order."""
+    reader = reader_of(sentence("saw saw X N Number=Sing|Case=Gen", "saw see X N Number=Sing|Case=Nom"))
+    words = Sentence(["saw"], upos=["X"], feats=[features])
+    choices = reader.choose(scores_of(reader, 1), [words], False)
+    (found,) = reader.read(choices, [words], Request(predict="lemmas"))
+    assert found == {"lemmas": ("saw",)}
+    words = words.replace(feats=[features.replace("Gen", "Nom")])
+    (found,) = reader.read(choices, [words], Request(predict="lemmas"))
+    assert found == {"lemmas": ("see",)}
+
+
 def test_dependents_agree_with_their_own_heads():
     agreeing = [
         sentence(f"n n NOUN N Case={case}", f"a a ADJ A Case={case}") for case in ("Nom", "Acc") for _ in range(8)
