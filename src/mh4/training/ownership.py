@@ -20,31 +20,43 @@ def sole_owner(folder: Path) -> Iterator[None]:
     The folder itself is locked, and the system releases the lock however a process ends, so it is never stale. On
     systems or file systems without such locks (`mh4.data.files.lock`), other trainings go unnoticed.
 
-    DataError: Another process or thread owns the folder, or the folder cannot be created.
+    DataError: Another process or thread owns the folder, or the folder cannot be created or written to.
     """
     made = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(folder, os.O_RDONLY) if os.name == "posix" else None
     except OSError as error:
-        raise DataError(f"{folder}: no model can be written here: {failure_reason(error)}") from None
+        raise _unwritable(folder, error) from None
     try:
         if descriptor is not None and lock(descriptor) is False:
             raise DataError(
                 f"{folder}: {_owner(folder)} is training a model in this folder (wait for it, or choose another one)"
             )
-        now = datetime.now().isoformat(" ", "seconds")
-        (folder / OWNER).write_text(f"process {os.getpid()} on {socket.gethostname()}, since {now},", encoding="utf-8")
         try:
+            _note_owner(folder)
             yield
         finally:
-            (folder / OWNER).unlink(missing_ok=True)
             with suppress(OSError):  # not empty: it has a model, or other files
+                (folder / OWNER).unlink(missing_ok=True)
                 for parent in made:
                     parent.rmdir()
     finally:
         if descriptor is not None:
             os.close(descriptor)
+
+
+def _note_owner(folder: Path) -> None:
+    now = datetime.now().isoformat(" ", "seconds")
+    owner = f"process {os.getpid()} on {socket.gethostname()}, since {now},"
+    try:
+        (folder / OWNER).write_text(owner, encoding="utf-8")
+    except OSError as error:
+        raise _unwritable(folder, error) from None
+
+
+def _unwritable(folder: Path, error: OSError) -> DataError:
+    return DataError(f"{folder}: no model can be written here: {failure_reason(error)}")
 
 
 def _owner(folder: Path) -> str:

@@ -64,3 +64,6 @@ def test_a_folder_that_cannot_be_written_to_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match="file: no model can be written here"), sole_owner(tmp_path / "file"):
         pass
+    (tmp_path / "m" / ".owner").mkdir(parents=True)  # as in a folder that may be read only
+    with pytest.raises(DataError, match="m: no model can be written here"), sole_owner(tmp_path / "m"):
+        pass
