@@ -133,7 +133,10 @@ class Source:
     def index(self) -> Index:
         """Read the index."""
         with self.open(INDEX) as (stream, _):
-            content = _read(stream, MOST_INDEX)
+            try:
+                content = _read(stream, MOST_INDEX)
+            except BrokenOffError as error:
+                raise BrokenOffError(f"{self}: cannot be read: {error}") from None
         return Index.of(content, str(self))
 
     @contextmanager

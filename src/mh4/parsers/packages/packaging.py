@@ -12,7 +12,7 @@ from typing import Any
 
 from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
-from mh4.data.files import check_output
+from mh4.data.files import check_output, failure_reason
 from mh4.data.folders import is_folder_name
 from mh4.data.licences import is_non_commercial
 from mh4.data.sentence import Sentence
@@ -87,7 +87,10 @@ def package(
         known = "letters, digits, '_', '.', '+' and '-'"
         raise ValueError(f'{name!r} is not a name for a package, which may have {known}, as in name="hu"')
     if listed:
-        output.mkdir(parents=True, exist_ok=True)
+        try:
+            output.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DataError(f"{output}: no package can be written here: {failure_reason(error)}") from None
         output /= name + SUFFIX
     check_output(output)
     meta = {**folder.meta, "licence": licence or folder.meta.get("licence")}

@@ -1,6 +1,7 @@
 """Downloads are complete or absent, resume where they broke off, and match their description in the index."""
 
 import errno
+import io
 import json
 import os
 import shutil
@@ -63,6 +64,16 @@ def test_an_index_is_a_folder_a_file_an_address_or_in_the_environment(folder, ho
     assert mh4.download("xx").is_dir()
     monkeypatch.chdir(folder)
     assert mh4.download("xx", INDEX).is_dir()
+
+
+def test_an_index_that_breaks_off_is_named(monkeypatch):
+    class Broken(io.BytesIO):
+        def read(self, size=-1):
+            raise ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
+
+    monkeypatch.setattr(download.Source, "_open_remote", lambda *_: (Broken(), 0))
+    with pytest.raises(DataError, match=r"^https://x\.test/index\.json: cannot be read: connection reset by peer"):
+        mh4.download("xx", "https://x.test")
 
 
 @pytest.mark.parametrize("index", ["http://example.org", "ftp://localhost", "http://localhost.example.org/x"])

@@ -68,6 +68,12 @@ def test_scores_are_measured_as_asked_for(model, small_treebanks, tmp_path, monk
     assert entry.meta["evaluation"] == [{}, {}]
 
 
+def test_a_file_in_place_of_the_folder_is_named(model, tmp_path):
+    (tmp_path / "out").write_text("")
+    with pytest.raises(DataError, match=r"out: no package can be written here"):
+        package(model, tmp_path / "out")
+
+
 def test_a_folder_of_packages_has_an_index(model, tmp_path):
     package(model, tmp_path / "zoo", name="b")
     package(model, tmp_path / "zoo", name="a", licence="CC BY 4.0")
