@@ -74,7 +74,9 @@ def test_a_folder_that_others_may_write_to_is_not_trusted(installed, tmp_path):
     assert not done.stdout.startswith(str(folder) + "/")
 
 
-def test_a_warm_cache_that_is_read_only_is_used(tmp_path, monkeypatch):
+@pytest.fixture
+def warm_package(tmp_path, monkeypatch):
+    """An installed package with a compiled kernel, and an empty cache folder."""
     package = tmp_path / "mh4"
     warm = package / "decoders" / "__pycache__"
     warm.mkdir(parents=True)
@@ -82,24 +84,22 @@ def test_a_warm_cache_that_is_read_only_is_used(tmp_path, monkeypatch):
     (warm / "eisner.1.nbc").write_bytes(b"kernel")
     monkeypatch.setattr(machine, "PACKAGE", package)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return package
+
+
+def test_a_warm_cache_that_is_read_only_is_used(warm_package):
     folder = machine._own_cache()
     (linked,) = folder.rglob("*.nbc")
     assert linked.read_bytes() == b"kernel"
     assert (linked.parent / "eisner.nbi").read_bytes() == b"index"
     from numba.core.caching import UserProvidedCacheLocator
 
-    source = str(package / "decoders" / "eisner.py")
+    source = str(warm_package / "decoders" / "eisner.py")
     assert linked.parent.name == UserProvidedCacheLocator.get_suitable_cache_subpath(source)
 
 
-def test_processes_that_start_together_share_a_cache(tmp_path, monkeypatch):
-    package = tmp_path / "mh4"
-    warm = package / "decoders" / "__pycache__"
-    warm.mkdir(parents=True)
-    (warm / "eisner.nbi").write_bytes(b"index")
-    (warm / "eisner.1.nbc").write_bytes(b"kernel")
-    monkeypatch.setattr(machine, "PACKAGE", package)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+@pytest.mark.usefixtures("warm_package")
+def test_processes_that_start_together_share_a_cache(monkeypatch):
     first = machine._own_cache()
     exists = machine.Path.exists
     # Each process looks for the cache before the other has made it.
