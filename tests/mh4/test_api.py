@@ -421,15 +421,23 @@ def test_many_texts_and_lists_of_words_are_parsed_in_a_pipe(text_parser, monkeyp
     items = [*texts, FORMS, mh4.Sentence(FORMS), tuple(FORMS)]
     expected = [*map(text_parser, texts), *[text_parser(FORMS)] * 3]
     for words in (1, 5, 20_000):
-        monkeypatch.setattr("mh4.parsers.base.WINDOW_WORDS", words)
+        monkeypatch.setattr("mh4.parsers.sources.WINDOW_WORDS", words)
         found = list(text_parser.pipe(iter(items)))
         assert [type(one) for one in found] == [type(one) for one in expected]
         assert found == expected
     assert all(word.upos is None for word in next(text_parser.pipe([FORMS], predict="heads")))
 
 
+@pytest.mark.parametrize("bad", ["Zub\0ulv", ["a\tb"], 3])
+def test_a_pipe_yields_the_results_before_an_invalid_item(text_parser, bad):
+    stream = text_parser.pipe(["Zub ulv.", FORMS, bad, FORMS])
+    assert [next(stream), next(stream)] == [text_parser("Zub ulv."), text_parser(FORMS)]
+    with pytest.raises((mh4.DataError, TypeError)):
+        next(stream)
+
+
 def test_a_pipe_takes_what_comes_in_windows(text_parser, monkeypatch):
-    monkeypatch.setattr("mh4.parsers.base.WINDOW_WORDS", 8)
+    monkeypatch.setattr("mh4.parsers.sources.WINDOW_WORDS", 8)
     asked = []
 
     def items():

@@ -25,7 +25,6 @@ from mh4.data.files import atomic_output, is_standard_input
 from mh4.data.guesses import ATTEMPT, K_BEST, PARSER, Guided, guided
 from mh4.data.segmenter import Segmenter
 from mh4.data.sentence import Sentence
-from mh4.data.shards import WINDOW_WORDS
 from mh4.data.stream import Stream
 from mh4.data.writing import output_format, sentence_writer
 from mh4.trees.evaluation import Evaluation, evaluate
@@ -325,7 +324,7 @@ class Parser(Shared, Guided, ABC):
         Raises
         ------
         DataError, ValueError, TypeError
-            See `__call__`; raised at the first invalid item.
+            See `__call__`; raised at the first invalid item, after the results of the items before it.
         """
         _check_one_tree(options)
         if isinstance(items, str | Path | Sentence):
@@ -335,26 +334,19 @@ class Parser(Shared, Guided, ABC):
         return Stream(self._pipe(as_items(items, lines=True), self._checked(options)))
 
     def _pipe(self, items: Iterable[Any], request: Request) -> Generator[Sentence | Document, None, None]:
-        def parsed(window: list[Sentence | list[Sentence]]) -> Iterator[Sentence | Document]:
+        units = (self._unit(item, request, number) for number, item in enumerate(items, start=1))
+        grouped: Iterator[list[Sentence | list[Sentence]]] = windows(units, words_in=_words_in)
+        for window in grouped:
             sentences = chain.from_iterable([one] if isinstance(one, Sentence) else one for one in window)
             trees = self._annotated(list(sentences), request)
             for one in window:
                 yield next(trees) if isinstance(one, Sentence) else Document(islice(trees, len(one)))
 
-        window: list[Sentence | list[Sentence]] = []
-        words = 0
-        for number, item in enumerate(items, start=1):
-            if isinstance(item, str | Document):
-                own = list(self._cut_text(item, request, f"text {number}") if isinstance(item, str) else item)
-                words += sum(map(len, own))
-                window.append(own)
-            else:
-                window.append(as_sentence(item, number))
-                words += len(window[-1])
-            if words >= WINDOW_WORDS:
-                yield from parsed(window)
-                window, words = [], 0
-        yield from parsed(window)
+    def _unit(self, item: Any, request: Request, number: int) -> Sentence | list[Sentence]:
+        """The sentences of a text or document, or a single one."""
+        if isinstance(item, str):
+            return list(self._cut_text(item, request, f"text {number}"))
+        return list(item) if isinstance(item, Document) else as_sentence(item, number)
 
     def _annotated(self, sentences: Sequence[Sentence], request: Request) -> Iterator[Sentence]:
         """The sentences with their best trees; the first error is raised."""
@@ -493,6 +485,10 @@ class Parser(Shared, Guided, ABC):
         if os.path.isfile(text):
             log.warning("%s is taken as text; write parser.parse(%r) to parse the file", text, text)
         return self.segmenter_for(request).cut(text, name)
+
+
+def _words_in(unit: Sentence | list[Sentence]) -> int:
+    return len(unit) if isinstance(unit, Sentence) else sum(map(len, unit))
 
 
 def _check_one_tree(options: Mapping[str, Any]) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 import reprlib
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from mh4.data.arriving import read_arriving
 from mh4.data.conllu import read_conllu
@@ -23,6 +23,7 @@ from mh4.data.text import read_words
 from .checking import check_number
 from .request import ANNOTATED, HEADS, Request
 
+T = TypeVar("T")
 Sentences = Generator[Sentence | None, None, None] | Stream[Sentence]  # both can be closed
 
 _LETTER = re.compile(r"[^\W\d_]")
@@ -168,25 +169,27 @@ def words_alone(sentences: Iterable[Sentence], given: str | Iterable[str] | None
         yield sentence.replace(heads=[-1] * n, **columns)
 
 
-def windows(sentences: Iterable[Sentence | None], batch_words: int | None = None) -> Iterator[list[Sentence]]:
-    """Group sentences into windows of at least ``batch_words`` words.
+def windows(
+    items: Iterable[T | None], batch_words: int | None = None, words_in: Callable[[Any], int] = len
+) -> Iterator[list[T]]:
+    """Group sentences, or other items that consist of words, into windows of at least ``batch_words`` words.
 
     By default, a window has at least `WINDOW_WORDS` words, but also ends at None, where no more input is waiting.
-    Before an error about a sentence is raised, the sentences before it are yielded.
+    Before an error about an item is raised, the items before it are yielded.
     """
     waits, most = batch_words is not None, batch_words or WINDOW_WORDS
-    window: list[Sentence] = []
+    window: list[T] = []
     words = 0
-    failure: DataError | None = None
+    failure: Exception | None = None
     try:
-        for sentence in sentences:
-            if sentence is not None:
-                window.append(sentence)
-                words += len(sentence)
-            if words >= most or (sentence is None and window and not waits):
+        for item in items:
+            if item is not None:
+                window.append(item)
+                words += words_in(item)
+            if words >= most or (item is None and window and not waits):
                 yield window
                 window, words = [], 0
-    except DataError as error:
+    except (DataError, ValueError, TypeError) as error:
         failure = error
     if window:
         yield window
