@@ -8,7 +8,7 @@ from mh4.data.annotation import Annotation
 from mh4.data.document import Document
 from mh4.data.errors import DataError
 from mh4.data.sentence import Sentence
-from mh4.parsers import base
+from mh4.parsers import sources
 from mh4.parsers.answers import Answers
 from mh4.parsers.base import Parser
 from mh4.parsers.sources import as_sentences, check_words, windows
@@ -33,7 +33,7 @@ def test_windows_hold_words_enough_and_what_came_before_an_error():
 
 
 def test_windows_of_a_pipe_hold_words_enough_of_documents_and_sentences(monkeypatch):
-    monkeypatch.setattr(base, "WINDOW_WORDS", 5)
+    monkeypatch.setattr(sources, "WINDOW_WORDS", 5)
     asked = []
 
     class Noting(Parser):
