@@ -17,7 +17,7 @@ from .word_source import JointBatch, WordSource
 
 
 class RootAhead(nn.Module):
-    """Puts a learnt root vector before the word vectors, left as they are; used in place of a `SentenceEncoder`."""
+    """Prepends a learnt root vector to the unchanged word vectors; replaces the `SentenceEncoder`."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()

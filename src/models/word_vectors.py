@@ -79,10 +79,9 @@ class VectorTable:
     def unknown(self, strength: float) -> np.ndarray:
         """The probability that a row is hidden in training, float32 (N + 1,).
 
-        If no unseen word has a vector, rare words should lose their vectors as often as their embeddings; otherwise
-        training would rely on what is missing in parsing. If all unseen words have vectors, none is hidden. The
-        square root raises the probability: a word looks unseen only if its embedding, drawn independently, is hidden
-        too.
+        Unseen words that lack vectors in parsing must also be met in training, so rare words lose their vectors at a
+        rate that falls to 0 if every unseen word has a vector. The square root raises the rate: a word looks unseen
+        only if its embedding, drawn independently, is hidden too.
         """
         shares = np.zeros(len(self.rows), np.float32)
         for word, count in self.words.counts.items():

@@ -67,7 +67,7 @@ class ServedModels:
     Raises
     ------
     ValueError
-        There is no model, a name is empty, or two models have the same name.
+        No model is given, a name is empty, or two models have the same name.
     DataError
         A folder cannot be read.
     """

@@ -23,7 +23,7 @@ How to add a system. Define it in `mh4.transitions`, and add it to the `registry
    ``apply(state, transition, argument, relation)``
        Take a step. Arcs are made by `state.add_arc`.
    ``finish(state, candidates)``, if words may be left without a head
-       List the next arc needed for a tree with one word below the root; return False if none is needed.
+       List the next arc that completes a tree with one word below the root; return False once the tree is complete.
 
 2. In `mh4.oracles`:
 
