@@ -157,7 +157,7 @@ def words_alone(sentences: Iterable[Sentence], given: str | Iterable[str] | None
     ``given`` names columns to keep: "upos", "xpos", "feats", "lemmas" or "tags", in a comma-separated string or one by
     one.
 
-    ValueError: There is no such column.
+    ValueError: A column is unknown, or is HEAD.
     """
     stays = frozenset() if given is None else Request(predict=given).columns
     if HEADS in stays:

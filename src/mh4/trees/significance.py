@@ -78,7 +78,7 @@ def compare(
     DataError
         See `mh4.trees.evaluation.evaluate`.
     ValueError
-        There is no system, or fewer than one sample.
+        No system is given, or fewer than one sample.
     """
     if not isinstance(systems, Mapping):
         raise TypeError('systems have names: write mh4.compare(gold, {"a": "a.conllu", "b": "b.conllu"})')

@@ -65,7 +65,7 @@ class Shared(Loaded):
         Raises
         ------
         DataError
-            There is no such model, it cannot be fetched, or a file is damaged.
+            The model does not exist, it cannot be fetched, or a file is damaged.
         ValueError
             ``huggingface_hub`` is needed but not installed.
         """
