@@ -23,7 +23,7 @@ k ≥ l OPEN and CLOSED.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -181,9 +181,25 @@ def _begin(l, n, shift, C3, o):
             store(C3l, (k, j), load(C3, (first + j // W, l * W), W))
 
 
+class _Links(NamedTuple):
+    """Vectors over k of the links of a pair (j, l), as in `mh4_chart`, and the scores of the moves that make arcs."""
+
+    opened: Any
+    closed: Any
+    to_s0: Any
+    keep_s0: Any
+    to_s1: Any
+    keep_s1: Any
+    ra: Any
+    la: Any
+    la1: Any
+    la2: Any
+
+
 @njit(nogil=True, forceinline=True)
-def _links(j, l, k, row_of_ra, A, B, arc, C2, C3l, below_l):
-    """The links of a pair (j, l) for V neighbouring k, `OPEN` … `KEEP_S1`, and then the scores of ra, la, la1, la2."""
+def _links_of(j, l, k, row_of_ra, charts, C3l, below_l):
+    """The links of a pair (j, l) for V neighbouring k from ``k`` on."""
+    A, B, arc, C2 = charts.A, charts.B, charts.arc, charts.C2
     at = k // W * (SLOTS * W) + k % W
     ra = load(A, (row_of_ra, at + RA * W), V) + load(B, (l, at + RA * W), V)
     la = load(A, (j, at + LA * W), V) + load(B, (l, at + LA * W), V)
@@ -193,27 +209,29 @@ def _links(j, l, k, row_of_ra, A, B, arc, C2, C3l, below_l):
     closed = gather(C3l, (k, j), C3l.shape[1], V) + below_l
     to_s0 = load(A, (j, at + RA2 * W), V) + load(B, (l, at + RA2 * W), V)
     to_s1 = load(A, (j, at + RA1 * W), V) + load(B, (l, at + RA1 * W), V)
-    return opened, closed, to_s0, vmax(ra, la), to_s1, vmax(la1, la2), ra, la, la1, la2
+    return _Links(opened, closed, to_s0, vmax(ra, la), to_s1, vmax(la1, la2), ra, la, la1, la2)
 
 
 @njit(nogil=True, forceinline=True)
-def _pull(j, k, at, opened, closed, to_s0, keep_s0, to_s1, keep_s1, E_to, arc_to, blocks, known, pairs, one):
+def _pull(j, k, at, links, outside, blocks, one):
     """Pass outside values down from all [i, j, k, l], i < j, for a vector of k.
 
     ``at`` is where their C3[i, j, k] begin. Returns maxima over i: o + C3, o + E, v + O3[i, j, l] and v + O3[i, k, l].
     """
+    opened, closed, to_s0, to_s1 = links.opened, links.closed, links.to_s0, links.to_s1
+    known, pairs = outside.known, outside.pairs
     to_right = to_item = s0_gone = s1_gone = splat(NEG, V)
     pair = place_of_pair(0, j)
     row, of_k = k // W, k % W
     row_j, of_j = j // W, j % W
     for i in range(j):
-        e = broadcast(E_to, (j, i), V)
+        e = broadcast(outside.E_to, (j, i), V)
         item = load(blocks, at, V)
         v = vmax(add(item, opened, one), add(e, closed, one))
         around_j, around_k = broadcast(known, (row_j, of_j), V), load(known, (row, of_k), V)
         arc_k = add(load(known, (row, of_k + ARC * W), V), to_s0, one)
-        arc_j = add(broadcast(arc_to, (j, i), V), to_s1, one)
-        o = vmax(add(around_j, vmax(arc_k, keep_s0), one), add(around_k, vmax(arc_j, keep_s1), one))
+        arc_j = add(broadcast(outside.arc_to, (j, i), V), to_s1, one)
+        o = vmax(add(around_j, vmax(arc_k, links.keep_s0), one), add(around_k, vmax(arc_j, links.keep_s1), one))
         store(blocks, at + W, vmax(load(blocks, at + W, V), add(o, opened, one)))
         to_right = vmax(to_right, add(o, item, one))
         to_item = vmax(to_item, add(o, e, one))
@@ -239,37 +257,32 @@ def _raise(matrix, at, v):
 @njit(nogil=True, forceinline=True)
 def _go_back(n, shift, charts, starts, blocks, o, unit):
     """Pass outside values down from all items, the longest first."""
-    A, B, arc, C2, E_of = charts.A, charts.B, charts.arc, charts.C2, charts.E_of
-    known, O2, O2l, C3l, E_to, arc_to, by_dependent, limit, pairs = o
+    known, O2l, limit = o.known, o.O2l, o.limit
     one = splat(unit, V)
     pitch = limit.shape[1] // 2
     limit[0, :pitch] = 0
     for l in range(n + 1, 1, -1):
         _begin(l, n, shift, charts.C3, o)
         for j in range(l - 1):
-            row_of_ra = row_of_root_move(A, j, l)
+            row_of_ra = row_of_root_move(charts.A, j, l)
             around = splat(O2l[0, j], V)
             by_l = splat(NEG, V)
             for k in range((j + 1) // V * V, l, V):
                 below_l = load(limit, (0, pitch + k - l), V)
-                opened, closed, to_s0, keep_s0, to_s1, keep_s1, ra, la, la1, la2 = _links(
-                    j, l, k, row_of_ra, A, B, arc, C2, C3l, below_l
-                )
+                links = _links_of(j, l, k, row_of_ra, charts, o.C3l, below_l)
                 from_link = load(known, _at(AROUND, j, k), V)
                 at = _block(starts[j], j, k // W * W) + k % W
-                to_right, to_item, s0_gone, s1_gone = _pull(
-                    j, k, at, opened, closed, to_s0, keep_s0, to_s1, keep_s1, E_to, arc_to, blocks, known, pairs, one
-                )
-                s0_gone = vmax(s0_gone, around + closed)
-                outside = vmax(vmax(from_link, to_item), around + keep_s0)
+                to_right, to_item, s0_gone, s1_gone = _pull(j, k, at, links, o, blocks, one)
+                s0_gone = vmax(s0_gone, around + links.closed)
+                outside = vmax(vmax(from_link, to_item), around + links.keep_s0)
                 store(known, _at(AROUND, j, k), outside)
-                to_right = vmax(to_right + load(shift, (j, k), V), outside + load(E_of, (j, k), V))
+                to_right = vmax(to_right + load(shift, (j, k), V), outside + load(charts.E_of, (j, k), V))
                 _raise(O2l, (0, k), to_right)
-                _raise(O2, (j, k), outside + load(C2, (l, k), V))
-                _raise(known, _at(BY_HEAD, j, k), s0_gone + ra)
-                _raise(known, _at(BY_HEAD, l, k), s0_gone + la)
-                _raise(by_dependent, (j, k), s1_gone + la1)
-                by_l = vmax(by_l, s1_gone + la2)
+                _raise(o.O2, (j, k), outside + load(charts.C2, (l, k), V))
+                _raise(known, _at(BY_HEAD, j, k), s0_gone + links.ra)
+                _raise(known, _at(BY_HEAD, l, k), s0_gone + links.la)
+                _raise(o.by_dependent, (j, k), s1_gone + links.la1)
+                by_l = vmax(by_l, s1_gone + links.la2)
             own = _at(BY_HEAD, l, j)
             known[own] = max(known[own], lane_max(by_l))
             # The outside value of [i, j, l − 1] is final, and takes the place of that of [i, j, l], which is used up.
