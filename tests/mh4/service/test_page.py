@@ -174,7 +174,7 @@ def test_an_answer_under_way_does_not_bring_back_what_was_undone(page):
     word(tree, 2).click()
     choose(page, word(tree, head).click)
     held = []
-    page.route("**/process", held.append)
+    page.route("**/process", lambda route: held.append(route))
     word(tree, head).click()
     with page.expect_request("**/process"):
         word(tree, head).click()  # the same word twice: the root
