@@ -50,7 +50,7 @@ def walk_back(scores, arc_bonus, single_root, C, reduced_by_l, reduced_by_i, hea
     """Follow the best derivation from the goal, recomputing which rule gave each value; return the number of parts."""
     end = scores.shape[1] - 1
     stack = np.empty((end + 1, 2), np.int64)
-    stack[0] = (0, end)
+    stack[0, 0], stack[0, 1] = 0, end
     size = 1
     count = 0
     while size > 0:
@@ -121,7 +121,7 @@ def _derive_tree(scores, heads, single_root, parts):
         elif kept[l, i] == 0:
             C[l, i] = _best_split(scores, heads, C, i, l)[0]
     stack = np.empty((end + 1, 2), np.int64)
-    stack[0] = (0, end)
+    stack[0, 0], stack[0, 1] = 0, end
     size = 1
     count = 0
     while size > 0:

@@ -112,7 +112,7 @@ def draw(scores, arc, last, C, D, each_tree_once, terms, uniforms, heads, parts)
     N = arc.shape[0]
     right = D if each_tree_once else C
     stack = np.empty((N, 3), np.int64)  # items (i, l, must ra have made it?)
-    stack[0] = (0, N - 1, 0)
+    stack[0, 0], stack[0, 1], stack[0, 2] = 0, N - 1, 0
     size, used, count = 1, 0, 0
     while size > 0:
         size -= 1
@@ -137,8 +137,8 @@ def draw(scores, arc, last, C, D, each_tree_once, terms, uniforms, heads, parts)
         parts[count, 0], parts[count, 1], parts[count, 2] = 0, i, j
         parts[count + 1, 0], parts[count + 1, 1], parts[count + 1, 2] = 2 if by_ra else 1, j, l
         count += 2
-        stack[size] = (i, j, 0)
-        stack[size + 1] = (j, l, 1 if by_ra and each_tree_once else 0)
+        stack[size, 0], stack[size, 1], stack[size, 2] = i, j, 0
+        stack[size + 1, 0], stack[size + 1, 1], stack[size + 1, 2] = j, l, by_ra and each_tree_once
         size += 2
 
 

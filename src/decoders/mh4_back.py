@@ -95,7 +95,7 @@ def walk_back(shift, charts, hybrid, heads, parts):
     """Follow the best derivation from the goal; fill heads and parts, return the number of parts, −1 if none."""
     end = charts.A.shape[0] - 1
     stack = np.empty((end + 2, 3), np.int64)  # items (i, j, l), or (i, 0, l) for [i, l]
-    stack[0] = (0, 0, end)
+    stack[0, 0], stack[0, 1], stack[0, 2] = 0, 0, end
     values, ways = np.empty(0, np.float32), np.empty((0, 3), np.int64)  # unused: a single way is in ``found``
     size = 1
     count = 0

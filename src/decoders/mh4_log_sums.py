@@ -261,7 +261,7 @@ def draw(scores, last, charts, terms, hybrid, uniforms, heads, parts):
     C2, R, T = charts
     N = C2.shape[0]
     stack = np.empty((2 * N, 4), np.int64)  # items (i, j, l, is it an R?), j = 0 for an item of two
-    stack[0] = (0, 0, N - 1, 0)
+    stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = 0, 0, N - 1, 0
     size, used, count = 1, 0, 0
     while size > 0:
         size -= 1

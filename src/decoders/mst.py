@@ -175,7 +175,8 @@ def _other_trees(scores, arc_bonus, single_root, best, every_arc, values, others
                 bonus[h, d] = arc_bonus[h, d]
                 marginals[h, d] = _best_score(scores, bonus, single_root, heads, parts)
                 bonus[h, d] = -np.inf
-        bonus[:, d] = arc_bonus[:, d]
+        for h in range(n + 1):
+            bonus[h, d] = arc_bonus[h, d]
 
 
 class MST(ArcFactored):

@@ -159,7 +159,8 @@ def _run_gradient(back, sequences, weight, gates, cells, states, state_gradient,
             if t > 0:
                 last = cells[last_rows[r], column : column + H]
                 start = states[last_rows[r], column : column + H]
-            before[row, column : column + H] = start
+            for k in range(H):
+                before[row, column + k] = start[k]
             direct = state_gradient[row, column : column + H]
             from_state, from_cell = later_state[r], later_cell[r]
             for k in range(H):

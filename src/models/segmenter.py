@@ -141,7 +141,7 @@ def _run(back, first, lengths, x, input_weight, recurrent_weight, bias, states):
                 cell[k] = sigmoid(f[k] + bf[k]) * cell[k] + sigmoid(i[k] + bi[k]) * tanh(g[k] + bg[k])
             for k in range(hidden):
                 state[k] = sigmoid(o[k] + bo[k]) * tanh(cell[k])
-            states[rows[r], back * hidden : (back + 1) * hidden] = state
+                states[rows[r], back * hidden + k] = state[k]
 
 
 @njit(cache=True, nogil=True)

@@ -14,8 +14,8 @@ from paths import ROOT
 from mh4 import machine
 from mh4.machine import undisturbed
 
-DECODE = "import numpy as np; from mh4.decoders import get_decoder; get_decoder('eisner').decode(np.zeros((1, 5, 5)))"
-LIST_CACHE = f"{DECODE}; import numba; print(numba.config.CACHE_DIR)"
+COMPILE = "import numpy as np; from mh4.decoders.shared import holds_large; holds_large(np.zeros(5, np.float32))"
+LIST_CACHE = f"{COMPILE}; import numba; print(numba.config.CACHE_DIR)"
 
 
 @pytest.fixture(scope="module")

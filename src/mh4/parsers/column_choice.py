@@ -41,7 +41,8 @@ def choose_analyses(scores, forms, seen, unseen, relations, of_relations, rarity
     total = np.empty(scores.shape[1], np.float32)
     tags = upos_of.max() + 1
     for m in range(len(scores)):
-        total[:] = scores[m]
+        for k in range(scores.shape[1]):
+            total[k] = scores[m, k]
         if forms[m] >= 0:
             total += unseen
             for p in range(starts[forms[m]], starts[forms[m] + 1]):

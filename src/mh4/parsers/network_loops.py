@@ -111,7 +111,8 @@ def parse_sentence(system, scorer, sentence, n, roles, state, candidates, scores
     while finish(system, state, candidates):
         add_arc(state, candidates.rows[0, HEAD], candidates.rows[0, DEPENDENT], 0)
     heads[0] = -1
-    heads[1:] = np.maximum(state.heads[1 : n + 1], 0)
+    for d in range(1, n + 1):
+        heads[d] = max(state.heads[d], 0)
 
 
 @njit(cache=True, nogil=True)

@@ -46,7 +46,9 @@ def prepare(state, oracle, gold):
     if oracle == EXACT:
         note_crossing(gold, state.oracle)
     if oracle != STATIC:
-        state.oracle[_LAST_DESCENDANT, : gold.shape[0]] = rightmost_descendants(gold)
+        last = rightmost_descendants(gold)
+        for h in range(gold.shape[0]):
+            state.oracle[_LAST_DESCENDANT, h] = last[h]
 
 
 @njit(cache=True, nogil=True)

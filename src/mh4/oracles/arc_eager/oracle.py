@@ -54,8 +54,8 @@ def fill_scores(batch, all_labels, grammar, normalized, policy, linear, reduce_c
             if linear[s]:
                 rightmost = rightmost_descendants(gold)
         first, k, front = batch.offsets[c], batch.offsets[c + 1] - batch.offsets[c], batch.fronts[c]
-        stack[:k] = batch.stacks[first : first + k]
-        labels[:k] = all_labels[first : first + k]
+        for i in range(k):
+            stack[i], labels[i] = batch.stacks[first + i], all_labels[first + i]
         if linear[s] and normalized:
             normalized_scores(stack, labels, k, front, gold, rightmost, scores[c])
         elif linear[s]:

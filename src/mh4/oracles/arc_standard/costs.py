@@ -41,7 +41,8 @@ def costs(state, oracle, gold, candidates, count):
         return
     after = np.empty(depth + 1, np.int32)
     for c in range(count):
-        after[:depth] = state.stack[:depth]
+        for i in range(depth):
+            after[i] = state.stack[i]
         depth_after, front_after, head, dependent = move(candidates.rows[c, TRANSITION], after, depth, front)
         if oracle == EXACT and state.oracle[CROSSED, 0]:
             most = cubic_best_after(after[:depth_after], front_after, gold, 0, 0, False, False)

@@ -46,7 +46,8 @@ def _step_scores(stack, front, gold, policy, algorithm, scores):
         if not applies(transition, stack.shape[0], front, n):
             scores[transition] = UNREACHABLE
             continue
-        after[:-1] = stack
+        for i in range(stack.shape[0]):
+            after[i] = stack[i]
         depth, front_after, head, dependent = move(transition, after, stack.shape[0], front)
         first, last, no_right = restrictions(policy, transition, depth)
         if algorithm >= _CRITICAL_CUBIC:

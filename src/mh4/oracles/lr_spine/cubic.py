@@ -134,7 +134,8 @@ def _nodes_that_matter(stack, front, heads, gold, projective, leftmost, rightmos
         root = stack[i]
         first = count
         count = _keep_spine(root, leftmost, i == depth - 1, wanted, nodes, count, parents)
-        nodes[first:count] = nodes[first:count][::-1].copy()
+        for k in range((count - first) // 2):
+            nodes[first + k], nodes[count - 1 - k] = nodes[count - 1 - k], nodes[first + k]
         nodes[count] = root
         count = _keep_spine(root, rightmost, i == depth - 2, wanted, nodes, count + 1, parents)
         last[i] = count - 1

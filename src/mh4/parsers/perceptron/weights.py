@@ -89,15 +89,18 @@ def with_room(weights, features, most_actions):
         table = np.zeros((size, 2), np.int64)
         for at in range(weights.table.shape[0]):
             if weights.table[at, 0] != 0:
-                table[_slot(table, weights.table[at, 0])] = weights.table[at]
+                slot = _slot(table, weights.table[at, 0])
+                table[slot, 0], table[slot, 1] = weights.table[at, 0], weights.table[at, 1]
         grown = True
     needed = sizes[USED] + features * 2 * max(_FIRST_BLOCK, most_actions + 1)
     if needed > totals.shape[0]:
         cells = max(needed, totals.shape[0] + totals.shape[0] // 2)
         actions = np.zeros(2 * cells, np.int32)
-        actions[: 2 * sizes[USED]] = weights.actions[: 2 * sizes[USED]]
+        for i in range(2 * sizes[USED]):
+            actions[i] = weights.actions[i]
         totals = np.zeros(cells, np.float64)
-        totals[: sizes[USED]] = weights.totals[: sizes[USED]]
+        for i in range(sizes[USED]):
+            totals[i] = weights.totals[i]
         grown = True
     if not grown:
         return weights
@@ -131,8 +134,10 @@ def update(weights, keys, count, action, change, step):
         if cell > block + filled:
             if filled + 1 == actions[2 * block + 1]:
                 larger = _new_block(weights, 2 * (filled + 1))
-                actions[2 * larger + 2 : 2 * (larger + filled + 1)] = actions[2 * block + 2 : 2 * (block + filled + 1)]
-                totals[larger + 1 : larger + filled + 1] = totals[block + 1 : block + filled + 1]
+                for i in range(2, 2 * (filled + 1)):
+                    actions[2 * larger + i] = actions[2 * block + i]
+                for i in range(1, filled + 1):
+                    totals[larger + i] = totals[block + i]
                 block = larger
                 table[at, 1] = block
             actions[2 * block] = filled + 1
