@@ -133,7 +133,8 @@ def walk_back(memory, places, rules, first, symmetric, empty, channel, arc, goal
     n = heads.shape[0] - 1
     # Items on the stack share no words, except those worth 0, at most one of which is pushed with each other item.
     stack = np.empty((4 * n + 16, 4), np.int64)
-    stack[0] = goal
+    for t in range(4):
+        stack[0, t] = goal[t]
     size = 1
     count = 0
     at = np.empty(9, np.int64)
