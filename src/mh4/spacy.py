@@ -1,6 +1,6 @@
 """Integration with spaCy: a component, ``nlp.add_pipe("mh4", config={"model": FOLDER})``, and whole pipelines, `load`.
 
-Every token that is not white space is a word for the parser. Each word of a multiword token is a token;
+Every token but white space, and a byte order mark, is a word for the parser. Each word of a multiword token is a token;
 ``token._.mh4_surface`` of the first is the form in the text.
 """
 
@@ -26,7 +26,8 @@ from spacy.vocab import Vocab
 from mh4.data.document import Document
 from mh4.data.errors import DataError, quote
 from mh4.data.sentence import Sentence
-from mh4.data.spacy_docs import check_features, fill
+from mh4.data.spaces import one_line
+from mh4.data.spacy_docs import check_features, fill, is_word
 from mh4.parsers.base import Parser
 from mh4.parsers.registry import load as load_parser
 
@@ -38,7 +39,7 @@ _COLUMNS: dict[str, Callable[[Token], str]] = {
     "upos": lambda token: token.pos_,
     "xpos": lambda token: token.tag_,
     "feats": lambda token: str(token.morph),
-    "lemmas": lambda token: token.lemma_,
+    "lemmas": lambda token: " ".join(token.lemma_.split()),
 }
 
 Doc.set_extension("conllu", getter=lambda doc: from_doc(doc).to_conllu(), force=True)
@@ -168,7 +169,7 @@ class Component(_Model):
         for doc, of_doc in zip(docs, places, strict=True):
             for tokens in ([doc[i] for i in own] for own in of_doc):
                 given = {name: [getter(token) or None for token in tokens] for name, getter in columns.items()}
-                words.append(Sentence([token.text for token in tokens], **given))
+                words.append(Sentence([one_line(token.text) for token in tokens], **given))
         found = list(self.parser.parse(words, confidence=self.confidence, overwrite=True))
         check_features(found)
         parsed = iter(found)
@@ -178,7 +179,7 @@ class Component(_Model):
 
     def _sentences(self, doc: Doc) -> list[list[int]]:
         """Token indices of the words of each sentence."""
-        words = [token.i for token in doc if not token.is_space]
+        words = [token.i for token in doc if is_word(token)]
         if not words:
             return []
         starts: list[int] = []

@@ -9,7 +9,7 @@ import mh4
 from mh4.data.document import Document
 from mh4.data.errors import DataError
 from mh4.data.sentence import Sentence
-from mh4.data.text import text_of
+from mh4.data.text import Span, sentence_of, text_of
 from mh4.decoders.trees import is_projective
 
 spacy = pytest.importorskip("spacy")
@@ -199,16 +199,16 @@ def test_documents_that_cannot_be_parsed_go_to_the_error_handler(text_model):
     nlp.add_pipe("mh4", config={"model": str(text_model)})
 
     def docs():
-        return [spacy.tokens.Doc(nlp.vocab, words) for words in (["te"], ["a\tb"], ["nofe", "te"])]
+        return [spacy.tokens.Doc(nlp.vocab, words) for words in (["te"], ["a\0b"], ["nofe", "te"])]
 
-    with pytest.raises(mh4.DataError, match=r"Doc 'a\\tb ': .*holds a tab"):
+    with pytest.raises(mh4.DataError, match=r"Doc 'a\\x00b ': .*line break or NUL"):
         list(nlp.pipe(docs()))
     failed = []
     nlp.set_error_handler(lambda name, component, docs, error: failed.append((name, docs[0].text, str(error))))
     assert [(doc.text, doc.has_annotation("DEP")) for doc in nlp.pipe(docs())] == [("te ", True), ("nofe te ", True)]
     ((name, text, message),) = failed
-    assert (name, text) == ("mh4", "a\tb ")
-    assert message.startswith("Doc 'a\\tb ': ")
+    assert (name, text) == ("mh4", "a\0b ")
+    assert message.startswith("Doc 'a\\x00b ': ")
     assert nlp.get_pipe("mh4").get_error_handler() is nlp.default_error_handler
 
 
@@ -291,3 +291,42 @@ def test_documents_are_changed_together_or_not_at_all():
     with pytest.raises(mh4.DataError, match="spaCy takes FEATS such as"):
         component._parse(docs)
     assert [(doc.has_annotation("DEP"), str(doc[0].morph)) for doc in docs] == [(False, "")] * 2
+
+
+@pytest.mark.parametrize("start", ["\ufeff", "\ufeff\t", "\ufeff \n\n", "\ufeff\ufeff"])
+def test_a_byte_order_mark_is_no_word(nlp, start):
+    text = f"{start}{TEXT}"
+    doc = nlp(text)
+    assert doc.text == text
+    assert doc[0].sent == next(doc.sents)
+    assert doc[0].head.i == 1
+    expected = [(one.forms, one.misc) for one in nlp.tokenizer.model.parser.cut(text)]
+    assert [(one.forms, one.misc) for one in Document.from_spacy(doc)] == expected
+    assert len(Document.from_spacy(nlp("\ufeff"))) == 0
+
+
+def test_white_space_in_a_word_is_kept():
+    text = "Hà\n Nội   đẹp  lắm."
+    spans = [Span(0, 7), Span(10, 18), Span(18, 19)]
+    sentence = sentence_of(text, spans, len(text), "", (), "text", 1, 0)
+    doc = sentence.to_spacy(text=text)
+    assert doc.text == text
+    assert [token.text for token in doc if not token.is_space] == ["Hà\n Nội", "đẹp  lắm", "."]
+    assert Sentence.from_spacy(doc) == sentence.replace(comments=())
+    assert sentence.to_spacy().text == "Hà Nội đẹp lắm."
+
+
+def test_a_token_with_a_line_break_is_a_word(small_model):
+    nlp = spacy.blank("xx")
+    component = nlp.add_pipe("mh4", config={"model": str(small_model)})
+    doc = spacy.tokens.Doc(nlp.vocab, ["Te\nnofe", "yeni"], lemmas=["te\nnofe", "yeni"])
+    found = mh4_spacy.from_doc(component(doc))[0]
+    assert (found.forms, found.lemmas) == (("Te nofe", "yeni"), ("te nofe", "yeni"))
+    assert found.misc[0] == r"SpacesInToken=Te\nnofe"
+    assert list(text_of([found])) == ["", "Te\nnofe", " ", "", "yeni", " "]
+
+
+def test_words_below_white_space_belong_to_the_next_word_above():
+    words, relations = ["a", " ", "b", "c"], ["det", "dep", "ROOT", "obj"]
+    doc = spacy.tokens.Doc(spacy.blank("xx").vocab, words, heads=[1, 2, 2, 1], deps=relations)
+    assert Sentence.from_spacy(doc).heads.tolist() == [2, 0, 2]

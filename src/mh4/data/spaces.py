@@ -19,12 +19,18 @@ _SPACES = (character for character in map(chr, range(0x3001)) if character.isspa
 _ESCAPES |= {space: f"\\u{ord(space):04X}" for space in _SPACES if space not in _ESCAPES}
 _ESCAPED = str.maketrans(_ESCAPES)
 _WHITE = re.compile(r"\s*")
+_NOT_IN_FORM = re.compile(r"[\t\n\r]|  ")
 _UNESCAPED = {escape: character for character, escape in _ESCAPES.items()}
 
 
 def escaped(text: str) -> str:
     """Escape white space, or a token, for MISC."""
     return text.translate(_ESCAPED)
+
+
+def one_line(form: str) -> str:
+    """A token as FORM: with single blanks for white space if it holds tabs, line breaks or several blanks in a row."""
+    return re.sub(r"\s+", " ", form) if _NOT_IN_FORM.search(form) else form
 
 
 def unescaped(value: str) -> str:

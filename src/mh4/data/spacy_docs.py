@@ -15,7 +15,7 @@ from spacy.vocab import Vocab
 
 from .confidence import with_entries
 from .errors import quote
-from .spaces import NO_SPACE, escaped
+from .spaces import NO_SPACE, Spaced, escaped, one_line
 
 _SPACE_RELATION = "dep"  # of white space, as in spaCy's own parsers
 _UNKNOWN = "_"
@@ -35,6 +35,7 @@ def fill(doc: Doc, places: Sequence[Sequence[int]], sentences: Sequence[Any]) ->
     relations = [_SPACE_RELATION] * len(doc)
     known: dict[int, list[int]] = {}
     words = [(i, word) for own, one in zip(places, sentences, strict=True) for i, word in zip(own, one, strict=True)]
+    between = set(range(len(doc))).difference(*places)
     for own, sentence in zip(places, sentences, strict=True):
         for i, word in zip(own, sentence, strict=True):
             heads[i] = own[word.head - 1] if word.head else i
@@ -46,9 +47,8 @@ def fill(doc: Doc, places: Sequence[Sequence[int]], sentences: Sequence[Any]) ->
             for i, word in words:
                 value = getattr(word.sentence, name)[word.index]
                 known[attribute][i] = _attribute(attribute, value, word.form, doc.vocab)
-    for token in doc:
-        if token.is_space:
-            heads[token.i] = token.i - 1 if token.i else places[0][0]
+    for i in between:
+        heads[i] = i - 1 if i else places[0][0]
     if has_trees:
         known[DEP] = [doc.vocab.strings.add(relation) for relation in relations]
         known[HEAD] = (heads - np.arange(len(doc))).tolist()
@@ -56,6 +56,11 @@ def fill(doc: Doc, places: Sequence[Sequence[int]], sentences: Sequence[Any]) ->
         return
     values = np.array([[value % 2**64 for value in own] for own in known.values()], np.uint64)
     doc.from_array(list(known), np.ascontiguousarray(values.T))
+
+
+def is_word(token: Token) -> bool:
+    """Whether a token is a word: neither white space nor the text's byte order mark, with white space or without."""
+    return not token.is_space and (token.i > 0 or bool(token.text.removeprefix("\ufeff").strip()))
 
 
 def check_features(sentences: Sequence[Any]) -> None:
@@ -99,10 +104,12 @@ def to_doc(sentences: Sequence[Any], vocab: Vocab | None, text: str | None) -> D
                 end = token.end
             if token.last > token.first:
                 surfaces[len(words)] = token.form, token.last - token.first + 1
-            for word in range(token.first, token.last + 1):
-                own.append(len(words))
-                words.append(sentence.forms[word - 1])
-                spaces.append(False)
+            forms = sentence.forms[token.first - 1 : token.last]
+            if text is not None and len(forms) == 1:
+                forms = (Spaced.of(token.form, token.misc).written,)
+            own += range(len(words), len(words) + len(forms))
+            words += forms
+            spaces += [False] * len(forms)
             if text is None and token.space_after:
                 spaces[-1] = True
         places.append(own)
@@ -132,8 +139,8 @@ def from_doc(doc: Doc) -> list[dict[str, Any]]:
         raise TypeError(f"expected a spaCy Doc, not {reprlib.repr(doc)}")
     spans = list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]] if len(doc) else []
     sentences: list[dict[str, Any]] = [{"tokens": own} for span in spans if (own := _tokens(doc, span))]
-    before = doc[: next((token.i for token in doc if not token.is_space), 0)].text_with_ws
-    if before:
+    before = doc[: next((token.i for token in doc if is_word(token)), 0)].text_with_ws
+    if before := before.removeprefix("\ufeff"):
         first = sentences[0]["tokens"][0]
         first["misc"] = with_entries(first.get("misc", ""), {"SpacesBefore": escaped(before)})
     return sentences
@@ -141,7 +148,7 @@ def from_doc(doc: Doc) -> list[dict[str, Any]]:
 
 def _tokens(doc: Doc, span: Span) -> list[dict[str, Any]]:
     """The words and multiword tokens of a sentence."""
-    words = [token for token in span if not token.is_space]
+    words = [token for token in span if is_word(token)]
     place = {token.i: number for number, token in enumerate(words, start=1)}
     ends = [token.i for token in words[1:]]
     ends += [next((t.i for t in doc[span.end :] if not t.is_space), len(doc))] * bool(words)
@@ -156,8 +163,8 @@ def _tokens(doc: Doc, span: Span) -> list[dict[str, Any]]:
             tokens.append({"id": (number, several), "text": token._.mh4_surface} | _space(gaps[several - 1]))
         columns = {
             "id": number,
-            "text": token.text,
-            "lemma": token.lemma_,
+            "text": one_line(token.text),
+            "lemma": " ".join(token.lemma_.split()),
             "upos": token.pos_,
             "xpos": token.tag_,
             # Universal Dependencies orders features without regard to case, spaCy does not.
@@ -167,8 +174,13 @@ def _tokens(doc: Doc, span: Span) -> list[dict[str, Any]]:
             columns["deprel"] = "root" if token.dep_ == "ROOT" else token.dep_
         space = {} if number <= several else _space(gap)  # a multiword token's entry has the space after it
         tokens.append({key: value for key, value in columns.items() if value} | space)
+        if columns["text"] != token.text:
+            tokens[-1]["misc"] = with_entries(space.get("misc", ""), {"SpacesInToken": escaped(token.text)})
         if has_tree:
-            tokens[-1]["head"] = 0 if token.head.i == token.i else place.get(token.head.i, 0)
+            head = token.head
+            while head.i not in place and head.head.i != head.i:  # spaCy's parsers may attach words to white space
+                head = head.head
+            tokens[-1]["head"] = 0 if head.i == token.i else place.get(head.i, 0)
     return tokens
 
 

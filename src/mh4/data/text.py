@@ -18,13 +18,11 @@ from .blocks import WAITING, comment_name
 from .errors import BadFileError, DataError, Errors
 from .files import is_standard_input, open_input, source_name
 from .sentence import Layout, Sentence
-from .spaces import NO_SPACE, Spaced, escaped
+from .spaces import NO_SPACE, Spaced, escaped, one_line
 
 PORTION = 1 << 16  # longer lines (in bytes) and paragraphs (in characters) are processed in pieces
 
-_NOT_IN_FORM = re.compile(r"[\t\n\r]|  ")
 _UNUSUAL = re.compile(r"[^\S ]|  ")  # white space other than single blanks
-_WHITE = re.compile(r"\s+")
 _USUAL = {" ": "_", "": NO_SPACE}  # in MISC
 _UNKNOWN = "\t_" * 7 + "\t"  # the columns between FORM and MISC
 
@@ -150,8 +148,8 @@ def sentence_of(
         misc[0] = _also(misc[0], "SpacesBefore=" + escaped(before))
     if _UNUSUAL.search(written):
         for i, form in enumerate(forms):
-            if _NOT_IN_FORM.search(form):
-                forms[i] = _WHITE.sub(" ", form)
+            if (written_form := one_line(form)) != form:
+                forms[i] = written_form
                 misc[i] = _also(misc[i], "SpacesInToken=" + escaped(form))
         written = "".join(form + " " * bool(gap) for form, gap in zip(forms, gaps, strict=True)).rstrip(" ")
     others = [(0, comment) for comment in (*comments, "# text = " + written)]
