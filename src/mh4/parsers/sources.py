@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from mh4.data.arriving import read_arriving
 from mh4.data.conllu import read_conllu
-from mh4.data.errors import DataError, Errors, quote
+from mh4.data.errors import Errors, quote
 from mh4.data.files import is_descriptor, is_standard_input, open_input, source_name
 from mh4.data.segmenter import Segmenter
 from mh4.data.sentence import Sentence
@@ -175,7 +175,7 @@ def windows(
     """Group sentences, or other items that consist of words, into windows of at least ``batch_words`` words.
 
     By default, a window has at least `WINDOW_WORDS` words, but also ends at None, where no more input is waiting.
-    Before an error about an item is raised, the items before it are yielded.
+    Before an error in reading an item is raised, the items before it are yielded.
     """
     waits, most = batch_words is not None, batch_words or WINDOW_WORDS
     window: list[T] = []
@@ -189,7 +189,7 @@ def windows(
             if words >= most or (item is None and window and not waits):
                 yield window
                 window, words = [], 0
-    except (DataError, ValueError, TypeError) as error:
+    except Exception as error:
         failure = error
     if window:
         yield window

@@ -21,13 +21,14 @@ def test_sentences_of_words_are_counted():
         list(as_sentences([["a"], ["b", ""]]))
 
 
-def test_windows_hold_words_enough_and_what_came_before_an_error():
+@pytest.mark.parametrize("error", [DataError("bad"), ConnectionError("bad"), KeyError("bad")])
+def test_windows_hold_words_enough_and_what_came_before_an_error(error):
     def sentences():
         yield from as_sentences([["a"], ["b", "c"], ["d"], ["e"]])
-        raise DataError("bad")
+        raise error
 
     found = []
-    with pytest.raises(DataError, match="bad"):
+    with pytest.raises(type(error), match="bad"):
         found.extend([len(sentence) for sentence in window] for window in windows(sentences(), 3))
     assert found == [[1, 2], [1, 1]]
 
