@@ -11,7 +11,7 @@ from .blocks import STRIDE
 from .entries import written
 from .errors import quote
 from .spaces import NO_SPACE
-from .values import COLUMNS, FORM, HEAD, MISC, UNKNOWN_HINT, surely_sound, value_problem
+from .values import COLUMNS, FORM, HEAD, LEMMA, MISC, UNKNOWN_HINT, surely_sound, value_problem
 
 Others = tuple[tuple[int, str], ...]
 _SOUND: dict[int, set[str]] = {}  # by column: values known to be valid
@@ -107,9 +107,11 @@ def with_comment(others: Others, key: str, value: object, first_misc: str) -> Ot
 def with_multiword_tokens(others: Others, tokens: Iterable[tuple], n: int, first_misc: str) -> Others:
     """Return ``others`` with its multiword tokens replaced by these; tokens of a single word are skipped.
 
-    Each is (first, last, form[, space after[, misc]]), like a `Token`; misc, if given, overrides space after.
+    Each is (first, last, form[, space after[, misc]]), like a `Token`; misc, if given, overrides space after. A token
+    that is there already keeps its other columns, such as the feature Typo=Yes.
     """
     kept = [other for other in others if other[1].startswith("#") or "-" not in other[1].partition("\t")[0]]
+    old = {tuple(fields[:LEMMA]): fields[LEMMA:MISC] for _, line in others if len(fields := line.split("\t")) > MISC}
     end = 0
     for token in tokens:
         try:
@@ -128,7 +130,8 @@ def with_multiword_tokens(others: Others, tokens: Iterable[tuple], n: int, first
         _check(misc, MISC, f"MISC of {first}-{last}")
         end = last
         if first < last:
-            line = "\t".join((f"{first}-{last}", form, *"_" * (STRIDE - 2), misc))
+            name = f"{first}-{last}"
+            line = "\t".join((name, form, *old.get((name, form), "_" * (MISC - LEMMA)), misc))
             kept.append((first - 1, line + _line_end(first_misc)))
     return tuple(sorted(kept, key=lambda other: other[0]))
 

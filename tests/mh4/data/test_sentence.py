@@ -436,6 +436,13 @@ def test_multiword_tokens(sentence):
     assert new.replace(multiword_tokens=[]).lines == tuple(line for line in sentence.lines if line[:2] != "1-")
 
 
+def test_a_multiword_token_keeps_its_features():
+    words = Sentence(["de", "le"], multiword_tokens=[(1, 2, "dou", False)]).to_conllu()
+    typo = Sentence.from_conllu(words.replace("dou\t_\t_\t_\t_", "dou\t_\t_\t_\tTypo=Yes"))
+    assert typo.replace(multiword_tokens=typo.tokens) == typo
+    assert typo.replace(multiword_tokens=[(1, 2, "du", False)]).to_conllu() == words.replace("dou", "du")
+
+
 def test_every_line_keeps_its_place(sentence):
     """Errors name lines of the file, counting the other lines before and between the words."""
     assert [sentence.error("is odd", word.id).args[0].split(":")[1] for word in sentence] == ["4", "5", "6", "8"]
