@@ -74,6 +74,8 @@ class Parser(Shared, Guided, ABC):
         Whether it can keep given heads and predict the others around them.
     annotates : frozenset
         Columns that it predicts besides trees, among "upos", "xpos", "feats" and "lemmas".
+    needs : frozenset
+        Columns, "upos" or "xpos", that every word must have before it is parsed.
     places : RelationPlaces
         Which relations occur at the root only, or never there.
     treebanks : tuple of str
@@ -95,6 +97,7 @@ class Parser(Shared, Guided, ABC):
     single_root: bool = True
     can_keep_heads: bool = False
     annotates: frozenset[str] = frozenset()
+    needs: frozenset[str] = frozenset()
     places: RelationPlaces = RelationPlaces.of_ud()
     treebanks: tuple[str, ...] = ()
     spaced_words: bool = False

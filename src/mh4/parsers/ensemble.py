@@ -94,6 +94,7 @@ class EnsembleParser(Parser, kind="ensemble"):
         self.fallback = Fallback(self.decoder, by_arcs=True)
         self.combine = combine
         self.annotates = frozenset().union(*(member.annotates for member in members))
+        self.needs = frozenset().union(*(member.needs for member in members))
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return type(self), (self.members, self.decoder.name, self.combine, self.single_root)

@@ -83,7 +83,7 @@ def _body(name: str, meta: Mapping[str, Any]) -> Iterator[str]:
 
 def _scores(evaluation: Mapping[str, Any]) -> Iterator[str]:
     ways = {way: evaluation[way] for way in ("tokens", "text") if way in evaluation}
-    titles = {"tokens": "gold tokens", "text": "raw text"}
+    titles = {"tokens": ", ".join(["gold tokens", *map(str.upper, evaluation.get("given", ()))]), "text": "raw text"}
     yield f"{evaluation['file']}, {evaluation['words']:,} words: F1 and its 95 % interval (bootstrap over sentences)"
     yield from ("", f"| | {' | '.join(titles[way] for way in ways)} |", f"|---|{'---|' * len(ways)}")
     for metric in SHOWN:

@@ -52,6 +52,7 @@ class PerceptronParser(Parser, kind=PerceptronConfig.kind):
         self.vocabulary = vocabulary
         self.single_root = vocabulary.single_root
         self.spaced_words = vocabulary.spaced
+        self.needs = frozenset() if UNKNOWN_TAG in vocabulary.tags else frozenset({vocabulary.tag_column})
         self.places = vocabulary.places
         self.lists = lists
         self._system = get_system(config.system)
@@ -86,13 +87,13 @@ class PerceptronParser(Parser, kind=PerceptronConfig.kind):
         """The error of a sentence with an untagged word, unless training had such words; None if there is no error."""
         column = self.vocabulary.tag_column
         tags = getattr(sentence, column)
-        if UNKNOWN_TAG not in tags or UNKNOWN_TAG in self.vocabulary.tags:
+        if UNKNOWN_TAG not in tags or column not in self.needs:
             return None
         word = tags.index(UNKNOWN_TAG) + 1
         name = column.upper()
         return sentence.error(
             f"word {word} has no {name}, without which this model cannot parse (let a network fill it in: mh4 parse "
-            f"MODEL --predict {column}; or train a parser with --scorer bilstm)",
+            f"MODEL --predict {column}; score it with --given {column}; or train a parser with --scorer bilstm)",
             word,
         )
 

@@ -158,6 +158,18 @@ def test_a_card_has_scores_with_intervals_and_how_the_model_was_trained(text_mod
     assert 'parser = mh4.load("ul")' in card
 
 
+def test_a_model_that_needs_tags_is_given_those_of_the_gold_file(small_treebanks, segmenter, monkeypatch, tmp_path):
+    monkeypatch.setattr("mh4.parsers.perceptron.parser.PerceptronParser.segmenter", segmenter)
+    dev = small_treebanks[1]
+    entry = package(GOLDEN_FOLDER / "models" / "perceptron", tmp_path / "a.mh4.zip", gold=[dev], device="cpu")
+    (evaluation,) = entry.meta["evaluation"]
+    expected = mh4.load(GOLDEN_FOLDER / "models" / "perceptron", device="cpu").evaluate(dev, given="upos")
+    assert evaluation["tokens"].keys() == {"UAS", "LAS", "CLAS"}
+    assert evaluation["tokens"]["LAS"][0] == round(expected.las, 2)
+    assert "text" not in evaluation
+    assert "| | gold tokens, UPOS |" in card_of(tmp_path / "a.mh4.zip")
+
+
 def test_a_card_without_measurements_has_the_scores_of_training():
     meta = {"dev": {"uas": 81.5, "las": 77.25}, "version": "0.1.0"}
     card = make_card("a", meta, {}).decode()

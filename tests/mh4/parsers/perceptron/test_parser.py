@@ -32,7 +32,9 @@ def without(sentence, column, *words):
 def test_a_word_without_the_tag_that_it_needs_is_an_error(parser, sentences):
     column = parser.vocabulary.tag_column
     bad = without(sentences[1], column, 2, 3)
-    message = rf"{sentences[1].name}: word 2 has no {column.upper()}.*--predict {column}"
+    message = (
+        rf"{sentences[1].name}: word 2 has no {column.upper()}.*--predict {column}; score it with --given {column}"
+    )
     with pytest.raises(DataError, match=message):
         list(parser.parse([bad]))
     with pytest.raises(DataError, match=f"word 1 has no {column.upper()}"):
