@@ -252,12 +252,31 @@ class NetworkParser(Parser, Generic[C, S]):
 
     @torch.inference_mode()
     def _label(self, found: FoundBatch) -> LabelledBatch:
-        batch, encoded, trees, arcs = found
+        batch, encoded, _, arcs = found
         with stage("label"):
             sentences, heads, dependents = (send(torch.from_numpy(array), self.device) for array in arcs[:3])
             label_scores = self.network.label_scores(encoded.states, sentences, heads, dependents)
             relations = self.relations.choose(label_scores, heads, batch.request)
-        return LabelledBatch(batch, trees, arcs, relations, self._choose_columns(found, relations))
+            if batch.request.unique or batch.request.keep_heads:
+                relations = self.relations.settled(relations, arcs.heads, arcs.places, batch.sentences, batch.request)
+            if batch.request.among > 1:
+                found = self._ranked(found, relations)
+        return LabelledBatch(batch, found.found, found.arcs, relations, self._choose_columns(found, relations))
+
+    def _ranked(self, batch: FoundBatch, relations: ChosenRelations) -> FoundBatch:
+        """The best trees of each sentence by their scores and those of their relations, as many as requested."""
+        (_, sentences, request), _, trees, arcs = batch
+        found, places = [], []
+        for sentence, one, own in zip(sentences, trees, arcs.places, strict=True):
+            totals = []
+            for tree, place in zip(one.trees, own, strict=True):
+                of_tree = self.relations.read(relations, place, sentence, request)
+                gain = float(of_tree.logs.sum() - self.label_bonus * of_tree.best_logs.sum())
+                totals.append((0.0 if math.isnan(tree.score) else tree.score) + gain)
+            order = sorted(range(len(totals)), key=lambda i: -totals[i])[: request.k_best]
+            found.append(one._replace(trees=[one.trees[i] for i in order]))
+            places.append([own[i] for i in order])
+        return batch._replace(found=found, arcs=arcs._replace(places=places))
 
     def _annotates_by_trees(self, request: Request) -> bool:
         """Whether requested columns depend on trees, which must then be found even if the request has no trees."""
@@ -301,17 +320,13 @@ class NetworkParser(Parser, Generic[C, S]):
             if found.error:
                 predictions.append(Annotation())
                 continue
-            candidates = []
+            annotations = []
             for tree, own in zip(found.trees, places, strict=True):
-                of_tree = self.relations.read(relations, own, tree.heads, sentence, request)
+                of_tree = self.relations.read(relations, own, sentence, request)
                 score = None if math.isnan(tree.score) else tree.score
                 confidence = self._confidence(found, of_tree) if request.confidence else None
-                annotation = Annotation(tree.heads[1:], of_tree.names, score=score, confidence=confidence)
-                gain = float(of_tree.logs.sum() - self.label_bonus * of_tree.best_logs.sum())
-                candidates.append((annotation, (score or 0.0) + gain))
-            if request.among > 1:  # with the relations, another tree may be the best
-                candidates.sort(key=lambda pair: -pair[1])
-            first, *others = (annotation for annotation, _ in candidates[: request.k_best])
+                annotations.append(Annotation(tree.heads[1:], of_tree.names, score=score, confidence=confidence))
+            first, *others = annotations
             predictions.append(replace(first, next_best=tuple(others)) if others else first)
         return predictions
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from mh4.data.sentence import Sentence
 from mh4.data.values import DEPREL, sound
-from mh4.models.devices import HostCopy
+from mh4.models.devices import HostCopy, send
 
 from .relation_places import RelationPlaces
 from .request import Request
@@ -26,7 +26,7 @@ class ChosenRelations(NamedTuple):
     Attributes
     ----------
     classes : int64 (A,)
-        The best relation of each arc, on the device of the scores.
+        The relation of each arc, on the device of the scores.
     """
 
     classes: Tensor
@@ -34,7 +34,7 @@ class ChosenRelations(NamedTuple):
 
     @property
     def best(self) -> np.ndarray:
-        """The best relation of each arc, int64 (A,), on the host."""
+        """`classes` on the host."""
         return self.on_its_way.tensors()[0].numpy()
 
     @property
@@ -79,6 +79,7 @@ class RelationReader:
 
     def __init__(self, names: Sequence[str], places: RelationPlaces) -> None:
         self._names = np.array([sound(name, DEPREL) for name in names], dtype=object)
+        self._numbers = {name: number for number, name in enumerate(names)}
         self.allowed = places.allowed(names)
 
     def choose(self, scores: Tensor, heads: Tensor, request: Request) -> ChosenRelations:
@@ -89,6 +90,40 @@ class RelationReader:
         logs = scores.log_softmax(1) if request.weighs_relations else scores[:, :0]
         best = scores.argmax(1)
         return ChosenRelations(best, HostCopy(best, logs))
+
+    def settled(
+        self,
+        chosen: ChosenRelations,
+        heads: np.ndarray,
+        places: Sequence[Sequence[slice]],
+        sentences: Sequence[Sentence],
+        request: Request,
+    ) -> ChosenRelations:
+        """The relations of whole trees: those given with heads that are kept, and within the limits of the request.
+
+        Parameters
+        ----------
+        chosen
+            The best relation of each of A arcs. A given relation that the model does not have leaves it in place.
+        heads : int (A,)
+        places : sequence of B sequences of slice
+            The arcs to the words 1…n of each tree of each sentence.
+        sentences : sequence of B sentences
+        """
+        best, groups = chosen.best.copy(), self._groups(request.unique)
+        for sentence, own in zip(sentences, places, strict=True):
+            given = np.flatnonzero(given_relations(sentence)).tolist() if request.keep_heads else []
+            for arcs in own:
+                of_tree = best[arcs]  # a view
+                taken: list[str | None] = [None] * len(of_tree)
+                for i in given:
+                    of_tree[i] = self._numbers.get(sentence.relations[i], of_tree[i])
+                    taken[i] = sentence.relations[i].partition(":")[0]
+                if request.unique:
+                    of_words = np.append(-1, heads[arcs])
+                    limit_relations(of_words, of_tree, chosen.logs[arcs], groups, request.unique, taken)
+        classes = torch.from_numpy(best)
+        return ChosenRelations(send(classes, chosen.classes.device), HostCopy(classes, torch.from_numpy(chosen.logs)))
 
     def check_limits(self, unique: Sequence[str]) -> list[str]:
         """Return the relations that the model lacks; ValueError if the others cannot be limited to one per head."""
@@ -105,9 +140,7 @@ class RelationReader:
         groups = [numbers.get(str(name).partition(":")[0], NO_LIMIT) for name in self._names]
         return np.array(groups, np.int64)
 
-    def read(
-        self, chosen: ChosenRelations, arcs: slice, heads: np.ndarray, sentence: Sentence, request: Request
-    ) -> TreeRelations:
+    def read(self, chosen: ChosenRelations, arcs: slice, sentence: Sentence, request: Request) -> TreeRelations:
         """The relations of a tree; ``arcs`` is the slice of ``chosen`` with the arcs to its words 1…n."""
         best = chosen.best[arcs]
         given = np.zeros(len(best), bool)
@@ -119,11 +152,6 @@ class RelationReader:
             return TreeRelations(tuple(names.tolist()), np.zeros(len(best)), given, np.zeros(len(best)))
         logs = chosen.logs[arcs]
         best_logs = np.where(given, 0.0, logs.max(1).astype(np.float64))
-        if request.unique:
-            best = best.copy()
-            taken = [str(name).partition(":")[0] if own else None for name, own in zip(names, given, strict=True)]
-            limit_relations(heads, best, logs, self._groups(request.unique), list(request.unique), taken)
-            names = np.where(given, names, self._names[best])
         own = np.where(given, 0.0, logs[np.arange(len(best)), best].astype(np.float64))
         return TreeRelations(tuple(names.tolist()), own, given, best_logs)
 

@@ -2,9 +2,10 @@
 
 from itertools import pairwise
 
+import numpy as np
 import pytest
 import torch
-from small import ANNOTATING, small_config, small_greedy_config
+from small import ANNOTATING, changed, small_config, small_greedy_config
 
 from mh4.data.sentence import Sentence
 from mh4.decoders import Decoder
@@ -92,3 +93,31 @@ def test_the_encoder_and_what_builds_on_it_have_their_own_rates_of_dropout(greed
     found = {name: own.rate for name, own in network.named_modules() if isinstance(own, Dropout)}
     assert {name.partition(".")[0] for name in found} == {"encoder", "scorer", "labeler", "taggers", "annotator"}
     assert all(rate == (0.21 if name.startswith("encoder.") else 0.37) for name, rate in found.items())
+
+
+@pytest.mark.parametrize("options", [{"unique": "x"}, {"unique": "x", "among": 3}, {"keep_heads": True}])
+def test_columns_are_chosen_for_the_tree_that_is_returned(options, monkeypatch):
+    """Scores are set by hand: x is the best relation of every arc, and the third of three trees is ranked first."""
+    learnt = Sentence(list("abcd"), heads=[0, 1, 1, 2], relations=list("zxxy"), upos=list("NVNV"), feats=["A=B"] * 4)
+    parser = ChartParser(Definition.learn(changed(small_config("eisner"), **ANNOTATING), [learnt]), device="cpu")
+    names = parser.vocabulary.relations
+    label_scores = torch.tensor([{"x": 3.0, "y": 2.0, "z": 1.0}[name] for name in names])
+    read_relations, reader, seen = parser.relations.read, parser.reader, []
+
+    def with_logs(chosen, arcs, *others):
+        return read_relations(chosen, arcs, *others)._replace(logs=np.full(4, 0.0 if arcs.start == 8 else -1e4))
+
+    monkeypatch.setattr(parser.network, "label_scores", lambda _, __, heads, ___: label_scores.repeat(len(heads), 1))
+    monkeypatch.setattr(parser.relations, "read", with_logs)
+    for name in ("choose", "read"):
+        method = getattr(reader, name)
+        monkeypatch.setattr(reader, name, lambda *given, method=method: seen.append(given[-1]) or method(*given))
+    sentence = Sentence(list("abcd"))
+    trees = [tree.heads.tolist() for tree in parser.k_best(sentence, 3)]
+    seen.clear()
+    if "keep_heads" in options:
+        sentence = sentence.replace(heads=[-1, trees[0][1], -1, -1], relations=["_", "y", "_", "_"])
+    found = next(iter(parser.parse([sentence], **options)))
+    of_words, [(heads, relations)] = seen
+    assert heads[1:].tolist() == found.heads.tolist() == trees[2 if "among" in options else 0]
+    assert [names[r] for r in relations] == [names[r] for r in of_words] == list(found.relations)

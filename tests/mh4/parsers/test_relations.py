@@ -72,6 +72,13 @@ def test_given_relations_stay_and_take_their_place():
     assert NAMES[best[3]] == "obj"
 
 
+def relations_of(reader, scores, heads, sentence, request):
+    """Return the relations that a reader chooses for the arcs of a tree."""
+    chosen = reader.choose(scores, torch.from_numpy(heads[1:]), request)
+    tree = slice(0, len(sentence))
+    return reader.read(reader.settled(chosen, heads[1:], [[tree]], [sentence], request), tree, sentence, request)
+
+
 def test_a_reader_chooses_and_weighs():
     reader = RelationReader(NAMES, UD)
     scores = torch.tensor([[9.0, 0, 0, 0, 0, 1], [2.0, 0, 1, 0, 0, 9], [2.0, 0, 1.5, 0, 0, 0]])
@@ -79,8 +86,7 @@ def test_a_reader_chooses_and_weighs():
     sentence = Sentence.from_words(["a", "b", "c"])
     found = {}
     for request in (Request(), Request(confidence=True), Request(unique=UNIQUE)):
-        chosen = reader.choose(scores, torch.from_numpy(heads[1:]), request)
-        found[request] = reader.read(chosen, slice(0, 3), heads, sentence, request)
+        found[request] = relations_of(reader, scores, heads, sentence, request)
     plain, weighed, unique = found.values()
     assert plain.names == weighed.names == ("root", "nsubj", "nsubj")
     assert unique.names == ("root", "nsubj", "obj")
@@ -88,11 +94,11 @@ def test_a_reader_chooses_and_weighs():
     np.testing.assert_allclose(weighed.logs, scores[:, :5].log_softmax(1).numpy().max(1) * [0, 1, 1], atol=1e-6)
     given = sentence.replace(heads=[-1, 1, -1], relations=["_", "y", "_"])
     request = Request(keep_heads=True, confidence=True)
-    kept = reader.read(reader.choose(scores, torch.from_numpy(heads[1:]), request), slice(0, 3), heads, given, request)
+    kept = relations_of(reader, scores, heads, given, request)
     assert kept.names == ("root", "y", "nsubj")
     assert kept.given.tolist() == [False, True, False]
     given = sentence.replace(heads=[0, -1, -1], relations=["x", "_", "_"])  # also the relation of the root's dependent
-    kept = reader.read(reader.choose(scores, torch.from_numpy(heads[1:]), request), slice(0, 3), heads, given, request)
+    kept = relations_of(reader, scores, heads, given, request)
     assert kept.names == ("x", "nsubj", "nsubj")
 
 
@@ -105,8 +111,7 @@ def test_limits_on_relations_that_cannot_be_there(seed):
     scores = torch.from_numpy(rng.normal(size=(6, len(NAMES))).astype(np.float32))
     scores[:, 2] += 3
     request = Request(unique=("root", "obj"))
-    chosen = reader.choose(scores, torch.from_numpy(heads[1:]), request)
-    names = reader.read(chosen, slice(0, 6), heads, Sentence.from_words(list("abcdef")), request).names
+    names = relations_of(reader, scores, heads, Sentence.from_words(list("abcdef")), request).names
     assert names[0] == "root"
     assert "root" not in names[1:]
     assert [names[d - 1] for d in (2, 3, 4)].count("obj") < 2
@@ -119,8 +124,7 @@ def test_given_subtypes_count_as_the_whole():
     scores = torch.tensor([[0.0] * 6, [0.0] * 6, [9.0, 0, 3, 0, 0, 0]])
     given = Sentence.from_words(list("abc")).replace(heads=[-1, 1, -1], relations=["_", "nsubj:pass", "_"])
     request = Request(keep_heads=True, unique=("nsubj",))
-    chosen = reader.choose(scores, torch.from_numpy(heads[1:]), request)
-    assert reader.read(chosen, slice(0, 3), heads, given, request).names == ("root", "nsubj:pass", "obj")
+    assert relations_of(reader, scores, heads, given, request).names == ("root", "nsubj:pass", "obj")
 
 
 def test_relations_that_training_has_in_one_place_stay_there():
