@@ -82,7 +82,7 @@ def uncertain(
     set_threads(threads)
     errors = error_policy(skip_bad)
     if not skip_bad:
-        check_conllu(Path(source), "for text, take what mh4 parse --text writes")
+        check_conllu(source, "for text, take what mh4 parse --text writes")
     parser = load(model, device=device.value, threads=threads)
     options: ParseOptions = {"keep_heads": keep_heads, "predict": "heads", "confidence": True, "treebank": treebank}
     parsed = parser.parse(source, errors=errors, **options)
@@ -103,7 +103,7 @@ def uncertain(
     output.print(table)
 
 
-def evaluate_calibration(gold: Path, system: Path, as_json: bool, plot: Path | None) -> None:
+def evaluate_calibration(gold: str, system: str, as_json: bool, plot: Path | None) -> None:
     """Print, and optionally plot, the reliability of the confidences of a parsed file."""
     from mh4.trees.reliability import measure_calibration
 

@@ -26,9 +26,9 @@ CLASSES_OF_ARCS = (
 
 
 def evaluate(
-    gold: Annotated[Path, typer.Argument(help="Gold CoNLL-U.")],
+    gold: Annotated[str, typer.Argument(help="Gold CoNLL-U.")],
     files: Annotated[
-        list[Path] | None,
+        list[str] | None,
         typer.Argument(
             help="One or more CoNLL-U files to score; they may split sentences and words differently from GOLD.",
             metavar="SYSTEM",
@@ -60,7 +60,7 @@ def evaluate(
 
     Several systems are compared, with confidence intervals and a test of their differences from the first.
     """
-    systems = [*(files or []), *(models or [])]
+    systems = [*(files or []), *map(str, models or [])]
     if not systems:
         raise ValueError("nothing to evaluate: name a system's CoNLL-U file, or a model with --model")
     if twice := next((path for i, path in enumerate(systems) if path in systems[:i]), None):
@@ -85,8 +85,8 @@ def evaluate(
 
 
 def _evaluate_all(
-    gold: Path,
-    files: list[Path],
+    gold: str,
+    files: list[str],
     models: list[Path],
     given: str | None,
     device: Device,
@@ -97,12 +97,12 @@ def _evaluate_all(
     from mh4.trees.significance import compare
 
     sentences = list(read_conllu(gold))
-    systems: dict[str, Path | Iterable[Sentence]] = {str(path): path for path in files}
+    systems: dict[str, str | Iterable[Sentence]] = {path: path for path in files}
     if models:
-        systems |= _parsed(models, sentences, str(gold), given, device.value, threads)
+        systems |= _parsed(models, sentences, gold, given, device.value, threads)
     results = compare(sentences, systems)
     if len(results) == 1:
-        _tell_one(gold, models[0], results[str(models[0])].evaluation, as_json, predicted=given is None)
+        _tell_one(gold, str(models[0]), results[str(models[0])].evaluation, as_json, predicted=given is None)
     else:
         _tell_several(gold, results, as_json, set() if given else set(map(str, models)))
 
@@ -132,7 +132,7 @@ def _parsed(
     return {str(model): parsed(model) for model in models}
 
 
-def _tell_one(gold: Path, system: Path, result: Evaluation, as_json: bool, predicted: bool = False) -> None:
+def _tell_one(gold: str, system: str, result: Evaluation, as_json: bool, predicted: bool = False) -> None:
     from rich.table import Table
 
     if as_json:
@@ -156,10 +156,10 @@ def _tell_one(gold: Path, system: Path, result: Evaluation, as_json: bool, predi
     output.print(table)
     if result.crossing is not None:
         output.print(CLASSES_OF_ARCS)
-    _tell_what_is_odd(gold, str(system), result, predicted)
+    _tell_what_is_odd(gold, system, result, predicted)
 
 
-def _tell_several(gold: Path, results: Mapping[str, Compared], as_json: bool, predicted: set[str]) -> None:
+def _tell_several(gold: str, results: Mapping[str, Compared], as_json: bool, predicted: set[str]) -> None:
     from rich.table import Table
 
     from mh4.trees.significance import LEVEL, SAMPLES
@@ -203,7 +203,7 @@ def _probability(p: float) -> str:
     return f"{p:.3f}" if p >= 0.001 else "<0.001"
 
 
-def _tell_what_is_odd(gold: Path, system: str, result: Evaluation, predicted: bool) -> None:
+def _tell_what_is_odd(gold: str, system: str, result: Evaluation, predicted: bool) -> None:
     if columns := [name for name in result.missing if name != "HEAD"]:
         say(f'{system}: every {", ".join(columns)} is "_"')
     if result.crossing is None:

@@ -17,7 +17,7 @@ from rich.console import Console
 from typer.core import TyperCommand
 
 from mh4.data.errors import DataError, Errors
-from mh4.data.files import is_standard_input, open_input
+from mh4.data.files import is_standard_input, named_path, open_input
 from mh4.decoders import decoder_names
 from mh4.machine import available_threads
 from mh4.parsers.request import Request
@@ -133,14 +133,14 @@ def _request_options() -> list[Parameter]:
 def named_files(given: Sequence[str]) -> Path | dict[str, Path]:
     """One file, or a mapping from names to files, given as NAME=FILE."""
     if len(given) == 1 and ("=" not in given[0] or os.path.exists(given[0])):
-        return Path(given[0])
+        return named_path(given[0])
     pairs = [one.partition("=") for one in given]
     if wrong := [one for one, (_, _, path) in zip(given, pairs, strict=True) if not path]:
         raise ValueError(f"several treebanks are given as NAME=FILE, not {wrong[0]!r}")
     names = [name for name, _, _ in pairs]
     if twice := [name for i, name in enumerate(names) if name in names[:i]]:
         raise ValueError(f"the treebank {twice[0]!r} is named twice")
-    return {name: Path(path) for name, _, path in pairs}
+    return {name: named_path(path) for name, _, path in pairs}
 
 
 def say(text: str, style: str | None = None) -> None:
@@ -180,7 +180,7 @@ def set_threads(threads: int | None) -> None:
     torch.set_num_threads(threads or min(torch.get_num_threads(), available_threads()))
 
 
-def check_conllu(path: Path, advice: str) -> None:
+def check_conllu(path: str | Path, advice: str) -> None:
     """Raise a DataError, with advice, if a regular file begins like text, not CoNLL-U; other inputs are not read."""
     if is_standard_input(path) or (os.path.exists(path) and not os.path.isfile(path)):
         return

@@ -31,7 +31,7 @@ def package(
         typer.Option("--licence", "--license", help="Licence of the treebank.", show_default="as found in training"),
     ] = None,
     gold: Annotated[
-        list[Path] | None,
+        list[str] | None,
         typer.Option(metavar="FILE", help="CoNLL-U with gold trees, for scores on the card; repeatable."),
     ] = None,
     device: DeviceOption = Device.auto,

@@ -33,6 +33,7 @@ __all__ = [
     "failure_reason",
     "is_descriptor",
     "is_standard_input",
+    "named_path",
     "open_input",
     "open_unread",
     "source_name",
@@ -79,6 +80,12 @@ def _opened(stream: TextIO | None, name: str) -> TextIO:
 def is_standard_input(path: object) -> bool:
     """Whether ``path`` means standard input: ``-`` or ``/dev/stdin``; anything but a path does not."""
     return isinstance(path, str | os.PathLike) and str(path) in ("-", "/dev/stdin")
+
+
+def named_path(name: str | Path) -> Path:
+    """The path with a name; ``./-``, which `Path` shortens to ``-``, stays a file and does not mean standard input."""
+    path = Path(name)
+    return path.absolute() if str(path) == "-" != str(name) else path
 
 
 def is_descriptor(path: str | Path) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from .errors import DataError
-from .files import check_input, check_output, failure_reason, is_descriptor, is_standard_input
+from .files import check_input, check_output, failure_reason, is_descriptor, is_standard_input, named_path
 
 __all__ = ["FilePair", "is_folder_name", "pair_files"]
 
@@ -47,7 +47,8 @@ def pair_files(inputs: Sequence[str | Path], output_folder: str | Path, form: st
     targets: dict[Path, Path] = {}
     for source, place in found:
         name = _PACKED.sub("", place.name)
-        target = folder / place.with_name(name if form == "conllu" else _TXT.sub("", name) + ".conllu")
+        place = place.with_name(name if form == "conllu" else _TXT.sub("", name) + ".conllu")
+        target = named_path(os.path.join(folder, place))
         if target in targets and _identity(source) == _identity(targets[target]):
             raise DataError(f"{source}: is named twice")
         if target in targets:
@@ -74,7 +75,7 @@ def _files(path: str | Path, form: str, output_folder: Path) -> Iterator[tuple[P
     if is_standard_input(path) or is_descriptor(path):
         name = "standard input" if is_standard_input(path) else str(path)
         raise DataError(f"{name}: has no name for a file in the output folder (parse it alone)")
-    path = Path(path)
+    path = named_path(path)
     if not os.path.isdir(path):
         check_input(path)
         yield path, Path(path.name)

@@ -13,12 +13,13 @@ from threading import Thread
 import pytest
 import typer
 from command_line import fails_with_one_line
+from paths import GOLDEN_FOLDER
 from small import log_of
 from typer.testing import CliRunner
 
 import mh4
 from mh4.cli import app
-from mh4.cli.options import in_options
+from mh4.cli.options import in_options, named_files
 from mh4.data.conllu import read_conllu
 from mh4.decoders import decoder_names
 
@@ -104,6 +105,18 @@ def test_parse_from_pipe_to_pipe_with_windows_line_ends(small_model):
     assert lines[1].split("\t")[:6] == ["1", "A", "a", "DET", "DT", "_"]
     assert {lines[1].split("\t")[6], lines[2].split("\t")[6]} in ({"0", "1"}, {"0", "2"})
     assert b"1 sentences, 2 words" in result.stderr
+
+
+def test_a_file_called_like_standard_input_is_parsed(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "-").write_text(GOOD)
+    model = GOLDEN_FOLDER / "models" / "perceptron"
+    found = run("parse", model, "./-")
+    assert found.stdout.count(b"\t") == 18, found.stderr
+    assert run("parse", model, stdin=GOOD.encode()).stdout == found.stdout
+    assert run("parse", model, "./-", "-o", "./-").returncode == 0
+    assert (tmp_path / "-").read_bytes() == found.stdout
+    assert (named_files(["./-"]), named_files(["a=./-"])) == (tmp_path / "-", {"a": tmp_path / "-"})
 
 
 def test_empty_input(small_model, run):

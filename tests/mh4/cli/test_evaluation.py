@@ -124,6 +124,12 @@ def test_the_system_may_come_from_standard_input(gold, run):
     assert run("eval", "-", gold, "--json", stdin=gold.read_bytes()).stdout == expected.stdout
 
 
+def test_a_file_called_like_standard_input_is_a_file(gold, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "-").write_bytes(gold.read_bytes())
+    assert scores(run("eval", gold, "./-", "--json")) == scores(run("eval", "./-", gold, "--json"))
+
+
 def test_mistakes(small_model, gold, run, tmp_path):
     other = tmp_path / "other.conllu"
     other.write_bytes(gold.read_bytes())

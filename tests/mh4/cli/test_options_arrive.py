@@ -263,7 +263,7 @@ def test_of_packaging(small_treebanks, tmp_path, monkeypatch):
     run("package", tmp_path, "-o", "out", *options)
     ((arguments, found),) = calls
     assert arguments == (tmp_path, "out")
-    assert found == {"name": "hu", "licence": "CC0", "gold": [gold], "device": "cpu", "threads": 2}
+    assert found == {"name": "hu", "licence": "CC0", "gold": [str(gold)], "device": "cpu", "threads": 2}
 
 
 def test_of_downloading(tmp_path, monkeypatch):

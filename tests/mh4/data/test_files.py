@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import pytest
 
 from mh4.data.errors import DataError
-from mh4.data.files import atomic_output, check_output, is_standard_input, open_input
+from mh4.data.files import atomic_output, check_output, is_standard_input, named_path, open_input
 from mh4.data.sentence import Sentence
 
 posix = pytest.mark.skipif(os.name != "posix", reason="permissions, links and pipes of POSIX systems")
@@ -386,6 +386,16 @@ def test_only_a_path_is_standard_input():
     assert not is_standard_input(Sentence(["-"]))
     assert is_standard_input("-")
     assert is_standard_input(Path("/dev/stdin"))
+
+
+@pytest.mark.parametrize("name", ["./-", ".//-", "././-"])
+def test_a_file_called_like_standard_input_can_be_named(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path(tmp_path, "-").write_bytes(b"here")
+    with open_input(named_path(name)) as stream:
+        assert stream.read() == b"here"
+    assert named_path("-") == Path("-")
+    assert named_path("./a") == Path("a")
 
 
 @pytest.mark.parametrize("name", ["old.conllu", "new.conllu"])

@@ -140,3 +140,13 @@ def test_what_cannot_be_read_below_a_folder_is_named(corpus, tmp_path, monkeypat
     monkeypatch.setattr(os, "scandir", refuse)
     with pytest.raises(DataError, match=rf"^{corpus}: cannot be read: permission denied"):
         pair_files([corpus], tmp_path / "out")
+
+
+def test_files_called_like_standard_input_are_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "-").write_bytes(b"")
+    (tmp_path / "in" / "-").write_bytes(b"")
+    assert pair_files(["./-"], "out") == [(tmp_path / "-", Path("out/-"))]
+    (tmp_path / "-").unlink()
+    assert pair_files(["in/-"], ".") == [(Path("in/-"), tmp_path / "-")]
