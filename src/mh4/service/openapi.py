@@ -20,6 +20,7 @@ _PROTOCOL = {
     "parser": "Predict HEAD and DEPREL.",
     "input": f"Format of data, unless it is raw text: {', '.join(READERS)}.",
     "output": f"Format of the result: {', '.join(WRITERS)}.",
+    "min_confidence": "Write _ for HEAD and DEPREL of less certain words.",
 }
 
 

@@ -27,6 +27,7 @@ from .served_models import ServedModel
 LONGEST = 1000  # words of a sentence
 MOST_TREES = 100
 _OPTIONS = {one.name: one.default for one in fields(Request)}
+PARAMETERS = ("data", "model", "tokenizer", "tagger", "parser", "input", "output", "min_confidence", *_OPTIONS)
 _NO_BREAK = str.maketrans(" ", "\u00a0")  # for a space inside a word, where spaces separate words
 
 
@@ -59,10 +60,13 @@ class Asked:
     def of(cls, parameters: Mapping[str, str], parser: Parser) -> Asked:
         """Check the parameters of a request, including blank ones, for a parser.
 
-        ValueError: Data is missing, or a value is unknown or asks for more than the parser can do.
+        ValueError: Data is missing, a parameter is unknown or would have no effect, or a value is unknown or asks for
+        more than the parser can do.
         """
         if "data" not in parameters:
             raise ValueError("the parameter 'data' is required")
+        if unknown := next((name for name in parameters if name not in PARAMETERS), None):
+            raise ValueError(f"unknown parameter {quote(unknown)}; known: {', '.join(PARAMETERS)}")
         form, output = parameters.get("input") or "conllu", parameters.get("output") or "conllu"
         tokenizer = frozenset(parameters["tokenizer"].split(";")) if "tokenizer" in parameters else None
         if tokenizer is None and form not in READERS:
@@ -70,8 +74,13 @@ class Asked:
         if output not in WRITERS:
             raise ValueError(f"unknown output format {quote(output)}; known: {', '.join(WRITERS)}")
         request, noted = _request(parameters, parser)
-        if request is not None and request.boundaries != "segmenter" and tokenizer is None:
-            raise ValueError("boundaries are found in raw text; add the parameter tokenizer")
+        if request is not None and request.boundaries != "segmenter":
+            if tokenizer is None:
+                raise ValueError("boundaries are found in raw text; add the parameter tokenizer")
+            if "presegmented" in tokenizer:
+                raise ValueError(
+                    "boundaries=joint finds sentences, which presegmented says are lines; remove one of them"
+                )
         return cls(normalize("NFC", parameters["data"]), tokenizer, form, output, request, noted)
 
     def read(self, parser: Parser, source: str) -> list[Sentence]:
@@ -118,6 +127,9 @@ def _request(parameters: Mapping[str, str], parser: Parser) -> tuple[Request | N
     columns = [name for name in ANNOTATED if "tagger" in parameters and name in parser.annotates]
     columns += [HEADS] * ("parser" in parameters)
     if not columns and "predict" not in options:
+        idle = [name for name, value in options.items() if value and value != _OPTIONS[name]]
+        if idle := idle + ["min_confidence"] * (noted.min_confidence is not None):
+            raise ValueError(f"{idle[0]} is about what is predicted; add the parameter tagger or parser")
         return None, noted
     if noted.min_confidence is not None:
         options["confidence"] = options.get("confidence") or True

@@ -139,13 +139,13 @@ def test_a_full_queue_refuses_and_says_when_to_come_back(models, held):
 
 def test_all_bodies_together_are_bounded(models, held):
     with running(models, most_held=2000) as client, ThreadPoolExecutor(2) as pool:
-        first = pool.submit(client.process, LINES, parser="", padding="x" * 1500)
+        first = pool.submit(client.process, LINES, parser="x" * 1500)
         assert held.began.wait(10)
-        refused = client.process(LINES, parser="", padding="x" * 1500)
+        refused = client.process(LINES, parser="x" * 1500)
         assert (refused.status, refused.headers["Retry-After"]) == (503, "2")
         held.set()
         assert first.result().status == 200
-        assert client.process(LINES, parser="", padding="x" * 1500).status == 200
+        assert client.process(LINES, parser="x" * 1500).status == 200
 
 
 def test_sentences_that_would_take_too_long_are_parsed_approximately(small_model, monkeypatch):

@@ -17,7 +17,7 @@ import mh4
 from mh4.data.document import Document
 from mh4.parsers.chart import ChartParser
 from mh4.service import served_models
-from mh4.service.processing import Asked
+from mh4.service.processing import PARAMETERS, Asked
 from mh4.service.served_models import ServedModels
 from mh4.service.web import Service
 
@@ -147,6 +147,11 @@ def test_the_whole_name_of_a_model_is_never_the_beginning_of_another(small_model
         ({"data": LINES, "parser": "", "min_confidence": "x"}, 400, "a probability from 0 to 1; got 'x'"),
         ({"data": LINES, "parser": "", "min_confidence": "2"}, 400, "a probability from 0 to 1; got 2"),
         ({"data": LINES, "parser": "", "boundaries": "joint"}, 400, "boundaries are found in raw text"),
+        ({"data": "x", "tokenizer": "presegmented", "parser": "", "boundaries": "joint"}, 400, "presegmented says"),
+        ({"data": "x", "tokenizer": "", "boundaries": "joint"}, 400, "boundaries is about what is predicted"),
+        ({"data": LINES, "min_confidence": "0.5"}, 400, "add the parameter tagger or parser"),
+        ({"data": LINES, "parser": "", "keep-heads": ""}, 400, "unknown parameter 'keep-heads'; known: data, model,"),
+        ({"data": LINES, "\n" * 2000: ""}, 400, "known: data, model, tokenizer, tagger, parser, input, output,"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_told_in_one_line(client, parameters, status, message):
@@ -317,8 +322,7 @@ def test_what_operators_ask_for(client):
         assert count(after, f'mh4_stage_seconds_count{{stage="{stage}"}}') > 0
     described = client.get("/openapi.json").json
     assert described["openapi"].startswith("3.")
-    names = {one["name"] for one in described["paths"]["/process"]["get"]["parameters"]}
-    assert {"data", "model", "tokenizer", "tagger", "parser", "input", "output", "confidence", "k_best"} <= names
+    assert {one["name"] for one in described["paths"]["/process"]["get"]["parameters"]} == {*PARAMETERS}
 
 
 def test_models_need_names_of_their_own(small_model):
