@@ -41,7 +41,7 @@ def evaluate(
     given: Annotated[
         str | None,
         typer.Option(
-            metavar="COLUMN,...", help="With --model: gold columns to give the model: upos, xpos, feats, lemmas."
+            metavar="COLUMN,...", help="With --model: gold columns to give the model: upos, xpos, feats, lemmas, tags."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

@@ -15,9 +15,10 @@ TAGS = ("upos", "xpos", "feats")
 ANNOTATED = (*TAGS, "lemmas")  # columns beside the tree
 GROUPS = {"tags": TAGS, "all": (*ANNOTATED, HEADS)}
 NAMES = (*GROUPS, *ANNOTATED, HEADS)
+GIVEN = ("tags", *ANNOTATED)  # what a parser that is evaluated can be given
 MOST_TREES = 10_000  # per sentence, on the command line
 _SYNONYMS = {"head": HEADS, "lemma": "lemmas"}  # names of columns in CoNLL-U
-_EXAMPLES = {"predict": "upos,lemmas", "unique": "nsubj,obj"}
+_EXAMPLES = {"predict": "upos,lemmas", "given": "upos,lemmas", "unique": "nsubj,obj"}
 _RELATIONS = frozenset({"deprel", "relations"})
 
 Boundaries = Literal["segmenter", "joint"]
@@ -54,7 +55,7 @@ def _boundaries(name: str, value: Any) -> Boundaries:
 
 
 def _predicted(name: str, value: Any) -> frozenset[str] | None:
-    return None if value is None else _columns(_names(name, value))
+    return None if value is None else _columns(_names(name, value), NAMES)
 
 
 def _named(name: str, value: Any) -> str | None:
@@ -253,7 +254,18 @@ def _names(option: str, given: str | Iterable[str]) -> list[str]:
     return [name.strip() for name in names]
 
 
-def _columns(names: Iterable[str]) -> frozenset[str]:
+def given_columns(given: str | Iterable[str]) -> frozenset[str]:
+    """The columns that a parser may see when it is evaluated, by names in `GIVEN`.
+
+    ValueError: A name is unknown, or stands for heads, or there is none. TypeError: These are not names.
+    """
+    names = _names("given", given)
+    if not {"all", "head", HEADS, *_RELATIONS}.isdisjoint(map(str.lower, names)):
+        raise ValueError(f"a parser that is evaluated cannot be given heads; known: {', '.join(GIVEN)}")
+    return _columns(names, GIVEN)
+
+
+def _columns(names: Iterable[str], known: Iterable[str]) -> frozenset[str]:
     """The columns that names, in lower or upper case, stand for."""
     columns: set[str] = set()
     relations = False
@@ -264,11 +276,11 @@ def _columns(names: Iterable[str]) -> frozenset[str]:
         elif name in NAMES:
             columns.update(GROUPS.get(name, (name,)))
         else:
-            raise ValueError(f"unknown column {given!r}; known: {', '.join(NAMES)}")
+            raise ValueError(f"unknown column {given!r}; known: {', '.join(known)}")
     if relations and HEADS not in columns:
         raise ValueError(
             'relations are predicted together with heads: predict="heads" (keep_heads=True keeps given heads)'
         )
     if not columns:
-        raise ValueError(f"nothing to predict; known: {', '.join(NAMES)}")
+        raise ValueError(f"no column is named; known: {', '.join(known)}")
     return frozenset(columns)

@@ -21,7 +21,7 @@ from mh4.data.stream import Stream
 from mh4.data.text import read_words
 
 from .checking import check_number
-from .request import ANNOTATED, HEADS, Request
+from .request import ANNOTATED, Request, given_columns
 
 T = TypeVar("T")
 Sentences = Generator[Sentence | None, None, None] | Stream[Sentence]  # both can be closed
@@ -157,11 +157,9 @@ def words_alone(sentences: Iterable[Sentence], given: str | Iterable[str] | None
     ``given`` names columns to keep: "upos", "xpos", "feats", "lemmas" or "tags", in a comma-separated string or one by
     one.
 
-    ValueError: A column is unknown, or is HEAD.
+    ValueError: A column is unknown, or is HEAD. TypeError: ``given`` is not names.
     """
-    stays = frozenset() if given is None else Request(predict=given).columns
-    if HEADS in stays:
-        raise ValueError(f"a parser that is evaluated cannot be given heads; known: {', '.join(ANNOTATED)}")
+    stays = frozenset() if given is None else given_columns(given)
     gone = [name for name in (*ANNOTATED, "relations", "deps") if name not in stays]
     for sentence in sentences:
         n = len(sentence)

@@ -11,7 +11,7 @@ from mh4.data.sentence import Sentence
 from mh4.parsers import sources
 from mh4.parsers.answers import Answers
 from mh4.parsers.base import Parser
-from mh4.parsers.sources import as_sentences, check_words, windows
+from mh4.parsers.sources import as_sentences, check_words, windows, words_alone
 
 
 def test_sentences_of_words_are_counted():
@@ -80,3 +80,13 @@ def test_white_space_may_stand_in_a_word(word):
     before = time.thread_time()
     check_words(["x", word, 3])
     assert time.thread_time() - before < 1
+
+
+@pytest.mark.parametrize("given", ["heads", "all", "upos,HEAD", "deprel", "x", [], ["tags", ""]])
+def test_every_column_that_an_error_lists_can_be_given(given):
+    sentence = Sentence(["a"], heads=[0], relations=["root"], upos=["X"])
+    with pytest.raises(ValueError, match=r"known: tags, upos, xpos, feats, lemmas$") as raised:
+        list(words_alone([sentence], given))
+    for known in str(raised.value).partition("known: ")[2].split(", "):
+        assert next(words_alone([sentence], known)).heads.tolist() == [-1]
+    assert next(words_alone([sentence], "tags")).upos == ("X",)
