@@ -33,7 +33,7 @@ from mh4.parsers.packages.index import Entry, read_index
 from mh4.parsers.packages.packaging import package
 from mh4.service.cluster import connect, silence_dask
 
-_FILE = re.compile(r"(?P<name>.+?)(?:-ud)?-(?P<part>train|dev|test)(?:-[\w-]+)?\.conllu(?:\.(?:gz|xz|bz2))?")
+_FILE = re.compile(r"(?P<name>.+?)(?:-ud)?-(?P<part>train|dev|test)(?P<piece>-[\w-]+)?\.conllu(?:\.(?:gz|xz|bz2))?")
 _FORM = 1
 _COLUMNS = 10
 FEW = 0.5  # least share of words with a FORM; treebanks below it are distributed without their text
@@ -74,14 +74,17 @@ class Options:
 
 
 def find_treebanks(folder: Path) -> list[Treebank]:
-    """All treebanks below a folder; SystemExit if two have the same name."""
+    """All treebanks below a folder; SystemExit if two have the same name, or a file is there twice."""
     found: dict[str, dict[str, list[Path]]] = {}
     homes: dict[str, Path] = {}
+    files: dict[tuple[str, ...], Path] = {}
     for path in sorted(folder.rglob("*.conllu*")):
         if matched := _FILE.fullmatch(path.name):
             name = matched["name"]
             if homes.setdefault(name, path.parent) != path.parent:
                 raise SystemExit(f"two treebanks are called {name}: {homes[name]} and {path.parent}")
+            if (other := files.setdefault(matched.groups(), path)) != path:
+                raise SystemExit(f"{other} and {path} are the same part of {name} (remove one)")
             found.setdefault(name, {}).setdefault(matched["part"], []).append(path.resolve())
     return [Treebank(name, **{part: tuple(paths) for part, paths in parts.items()}) for name, parts in found.items()]
 

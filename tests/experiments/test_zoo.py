@@ -56,6 +56,14 @@ def test_treebanks_are_found_in_any_layout(tmp_path):
         zoo.find_treebanks(tmp_path)
 
 
+@pytest.mark.parametrize("other", ["hu-ud-train-a.conllu.gz", "hu-ud-train-a.conllu.xz", "hu-train-a.conllu"])
+def test_a_file_that_is_there_twice_is_an_error(other, tmp_path):
+    for name in ("hu-ud-train-a.conllu", "hu-ud-train-b.conllu.gz", other):
+        write(tmp_path / "hu" / name, "")
+    with pytest.raises(SystemExit, match=r"train-a\.conllu.* and .*train-a\.conllu.* are the same part of hu"):
+        zoo.find_treebanks(tmp_path)
+
+
 @pytest.mark.parametrize(("known", "reason"), [(6, None), (5, "its words are not in its files")])
 def test_a_treebank_without_its_words_is_left_out(known, reason, tmp_path):
     words = [f"{i}\t{'a' if i <= known else '_'}\t_\t_\t_\t_\t{i - 1}\tx\t_\t_\n" for i in range(1, 11)]
