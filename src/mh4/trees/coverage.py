@@ -1,5 +1,6 @@
 """Coverage of a treebank by classes of trees: how many trees belong to each class, and how many arcs it can keep."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -164,13 +165,18 @@ def measure_coverage(path: str | Path, *, threads: int | None = None, errors: Er
 
 
 def coverage_table(results: dict[str, Coverage]) -> Table:
-    """A table of sentences in each class and arcs kept, in per cent: a row per treebank and class."""
+    """A table of sentences in each class and arcs kept, in per cent: a row per treebank and class.
+
+    A treebank is called by its file's name without the last suffix or, if others have the same, by its path.
+    """
+    stems = Counter(Path(path).stem for path in results)
     table = Table(box=None, pad_edge=False)
     table.add_column("treebank", overflow="fold")
     for column in ("sentences", "words", "class", "% sent.", "% arcs"):
         table.add_column(column, justify="left" if column == "class" else "right", no_wrap=True)
     for path, result in results.items():
-        start = (Path(path).stem, str(result.sentences), str(result.words))
+        stem = Path(path).stem
+        start = (stem if stems[stem] == 1 else path, str(result.sentences), str(result.words))
         for name in result.covered:
             arcs = f"{result.arc_percent(name):.2f}" if name in result.kept else ""
             table.add_row(*start, name, f"{result.sentence_percent(name):.2f}", arcs)

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from mh4.cli import app
 from mh4.data.errors import DataError
 from mh4.decoders import ChartTooLargeError
-from mh4.trees.coverage import STRUCTURES, iterate_coverage, kept_arcs, measure_coverage
+from mh4.trees.coverage import STRUCTURES, coverage_table, iterate_coverage, kept_arcs, measure_coverage
 
 TREEBANKS = SHARED / "ud" / "2.0"
 needs_treebanks = pytest.mark.skipif(not TREEBANKS.is_dir(), reason="needs the UD 2.0 treebanks beside the repository")
@@ -120,6 +120,12 @@ def test_command_prints_json_and_lines(treebank):
     table = run(app, ["coverage", str(treebank)]).stdout
     assert "33.33" in table
     assert "75.00" in table
+
+
+def test_rows_of_the_table_can_be_told_apart(treebank):
+    coverage = measure_coverage(treebank, threads=1)
+    table = coverage_table(dict.fromkeys(("a/x.conllu", "b/x.conllu", "b/y.conllu"), coverage))
+    assert [name for name in table.columns[0].cells if name] == ["a/x.conllu", "b/x.conllu", "y"]
 
 
 def test_command_skips_bad_sentences(treebank):
