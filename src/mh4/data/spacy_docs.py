@@ -160,7 +160,7 @@ def _tokens(doc: Doc, span: Span) -> list[dict[str, Any]]:
         length = token._.mh4_surface_words
         if length and number > several and number + length - 1 <= len(words):
             several = number + length - 1
-            tokens.append({"id": (number, several), "text": token._.mh4_surface} | _space(gaps[several - 1]))
+            tokens.append({"id": (number, several), "text": token._.mh4_surface} | _misc(gaps[several - 1]))
         columns = {
             "id": number,
             "text": one_line(token.text),
@@ -172,10 +172,8 @@ def _tokens(doc: Doc, span: Span) -> list[dict[str, Any]]:
         }
         if has_tree:
             columns["deprel"] = "root" if token.dep_ == "ROOT" else token.dep_
-        space = {} if number <= several else _space(gap)  # a multiword token's entry has the space after it
-        tokens.append({key: value for key, value in columns.items() if value} | space)
-        if columns["text"] != token.text:
-            tokens[-1]["misc"] = with_entries(space.get("misc", ""), {"SpacesInToken": escaped(token.text)})
+        misc = {} if number <= several else _misc(gap, token.text)  # a multiword token's entry has the space after it
+        tokens.append({key: value for key, value in columns.items() if value} | misc)
         if has_tree:
             head = token.head
             while head.i not in place and head.head.i != head.i:  # spaCy's parsers may attach words to white space
@@ -184,6 +182,9 @@ def _tokens(doc: Doc, span: Span) -> list[dict[str, Any]]:
     return tokens
 
 
-def _space(gap: str) -> dict[str, str]:
-    """The MISC entry for the white space after a token; empty for a single blank."""
-    return {} if gap == " " else {"misc": f"SpacesAfter={escaped(gap)}" if gap else NO_SPACE}
+def _misc(gap: str, written: str = "") -> dict[str, str]:
+    """MISC for the white space after a token, unless it is a single blank, and for unusual white space within."""
+    entries = [] if gap == " " else [f"SpacesAfter={escaped(gap)}" if gap else NO_SPACE]
+    if one_line(written) != written:
+        entries.append(f"SpacesInToken={escaped(written)}")
+    return {"misc": "|".join(entries)} if entries else {}
