@@ -134,6 +134,11 @@ def named_files(given: Sequence[str]) -> Path | dict[str, Path]:
     """One file, or a mapping from names to files, given as NAME=FILE."""
     if len(given) == 1 and ("=" not in given[0] or os.path.exists(given[0])):
         return named_path(given[0])
+    return files_by_name(given)
+
+
+def files_by_name(given: Sequence[str]) -> dict[str, Path]:
+    """A mapping from names to files, given as NAME=FILE."""
     pairs = [one.partition("=") for one in given]
     if wrong := [one for one, (_, _, path) in zip(given, pairs, strict=True) if not path]:
         raise ValueError(f"several treebanks are given as NAME=FILE, not {wrong[0]!r}")

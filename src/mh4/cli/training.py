@@ -26,6 +26,7 @@ from .options import (
     SkipBadOption,
     ThreadsOption,
     error_policy,
+    files_by_name,
     in_options,
     messages,
     named_files,
@@ -261,7 +262,15 @@ def train(
 def _training_files(train: str | None, treebanks: list[str] | None) -> Path | dict[str, Path]:
     if (train is None) == (not treebanks):
         raise ValueError("name one training treebank, TRAIN, or several, as in --treebank got=FILE --treebank cu=FILE")
-    return named_files([train] if train else treebanks or [])
+    if train is not None:
+        return named_files([train])
+    (first, *others) = treebanks or []
+    if not others and "=" not in first:
+        raise ValueError(
+            f"--treebank {first}: is for several treebanks, each with its name, as in --treebank got=FILE (for one "
+            f"alone: mh4 train {first})"
+        )
+    return files_by_name(treebanks or [])
 
 
 def _refuse_with_system(options: dict[str, object]) -> None:

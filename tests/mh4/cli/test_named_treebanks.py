@@ -31,6 +31,7 @@ def test_treebanks_that_are_named_wrongly(run, small_treebanks):
     train, dev = small_treebanks
     for arguments in (["--dev", dev], [train, f"--treebank=a={train}", "--dev", f"a={dev}"]):
         fails_with_one_line(run("train", *arguments), "one training treebank, TRAIN, or several, as in --treebank got=")
+    fails_with_one_line(run("train", "--treebank", train, "--dev", dev), f"(for one alone: mh4 train {train})")
     named = [f"--treebank=a={train}", f"--treebank=b={train}"]
     fails_with_one_line(run("train", *named, "--dev", dev, "--dev", f"b={dev}"), f"as NAME=FILE, not '{dev}'")
     fails_with_one_line(run("train", "--treebank=a=", f"--dev=a={dev}"), "as NAME=FILE, not 'a='")
