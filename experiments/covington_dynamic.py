@@ -94,9 +94,15 @@ def scores(runs: Runs, oracle: str, metric: str) -> np.ndarray:
     return np.array([100.0 * sum(result[metric]) / result["words"] for result in runs[oracle]])
 
 
-def right_words(runs: Runs, oracle: str, metric: str, seeds: int) -> np.ndarray:
-    """The number of correct words in each sentence, summed over the first ``seeds`` runs."""
-    return np.array([result[metric] for result in runs[oracle][:seeds]]).sum(axis=0)
+def right_words(runs: Runs, oracle: str, metric: str) -> np.ndarray:
+    """The number of correct words in each sentence, summed over all runs."""
+    return np.array([result[metric] for result in runs[oracle]]).sum(axis=0)
+
+
+def with_shared_seeds(runs: Runs, one: str, other: str) -> Runs:
+    """The runs of two oracles, without seeds that only one of them has."""
+    seeds = {run["seed"] for run in runs[one]} & {run["seed"] for run in runs[other]}
+    return {name: [run for run in runs[name] if run["seed"] in seeds] for name in (one, other)}
 
 
 def p_value(one: np.ndarray, other: np.ndarray) -> float:
@@ -112,12 +118,18 @@ def p_value(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def gain(runs: Sequence[Runs], oracle: str, metric: str) -> str:
-    """The mean gain of the dynamic oracle over another one, with its p-value over the sentences of all treebanks."""
+    """The mean gain of the dynamic oracle over another one, with its p-value over the sentences of all treebanks.
+
+    Only seeds that both oracles have count; "" without any.
+    """
     differences, pairs = [], []
     for treebank in runs:
-        seeds = min(len(treebank[oracle]), len(treebank[DYNAMIC]))
-        differences.append(scores(treebank, DYNAMIC, metric).mean() - scores(treebank, oracle, metric).mean())
-        pairs.append([right_words(treebank, name, metric, seeds) for name in (oracle, DYNAMIC)])
+        both = with_shared_seeds(treebank, oracle, DYNAMIC)
+        if both[oracle]:
+            differences.append(scores(both, DYNAMIC, metric).mean() - scores(both, oracle, metric).mean())
+            pairs.append([right_words(both, name, metric) for name in (oracle, DYNAMIC)])
+    if not pairs:
+        return ""
     one, other = (np.concatenate(sides) for sides in zip(*pairs, strict=True))
     return f"{np.mean(differences):+.2f} ({p_value(one, other):.4f})"
 
@@ -134,7 +146,7 @@ def table_2(results: dict[str, Runs], oracles: Sequence[str], metric: str) -> Ta
             values = scores(runs, oracle, metric)
             deviation = f" ± {values.std(ddof=1):.2f}" if len(values) > 1 else ""
             cells.append(f"{values.mean():.2f}{deviation}" if len(values) else "")
-        table.add_row(name, *cells, *(gain([runs], oracle, metric) if runs[oracle] else "" for oracle in others))
+        table.add_row(name, *cells, *(gain([runs], oracle, metric) for oracle in others))
     complete = [runs for runs in results.values() if all(runs[oracle] for oracle in oracles)]
     if complete:
         means = [np.mean([scores(runs, oracle, metric).mean() for runs in complete]) for oracle in oracles]

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
-from covington_dynamic import METRICS, p_value, right_words, scores
+from covington_dynamic import METRICS, p_value, right_words, scores, with_shared_seeds
 from grid_results import write_result
 from kept_results import part_path, read_kept, scored_part
 from provenance import describe_commit, describe_hardware
@@ -61,13 +61,11 @@ def cell(treebanks: Sequence[Runs], own: str, other: str, metric: str) -> str:
     if not all(runs[own] for runs in treebanks):
         return "–"
     means = [scores(runs, own, metric).mean() for runs in treebanks]
-    if own == other or not all(runs[other] for runs in treebanks):
+    shared = [with_shared_seeds(runs, own, other) for runs in treebanks]
+    if own == other or not all(runs[other] for runs in shared):
         return f"{np.mean(means):.2f}"
-    seeds = min(len(runs[way]) for runs in treebanks for way in (own, other))
-    one, another = (
-        np.concatenate([right_words(runs, way, metric, seeds) for runs in treebanks]) for way in (other, own)
-    )
-    difference = np.mean(means) - np.mean([scores(runs, other, metric).mean() for runs in treebanks])
+    one, another = (np.concatenate([right_words(runs, way, metric) for runs in shared]) for way in (other, own))
+    difference = np.mean([scores(runs, own, metric).mean() - scores(runs, other, metric).mean() for runs in shared])
     return f"{np.mean(means):.2f} ({difference:+.2f}, {p_value(one, another):.3f})"
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from covington_dynamic import METRICS, Runs, p_value, right_words, scores
+from covington_dynamic import METRICS, Runs, p_value, right_words, scores, with_shared_seeds
 from grid_results import write_result
 from kept_results import part_path, read_kept, scored_part
 from provenance import describe_commit, describe_hardware
@@ -93,10 +93,10 @@ def show(name: str, runs: Runs) -> None:
         if runs[way]:
             values = scores(runs, way, metric)
             line = f"{name} {metric} {way}: {values.mean():.2f} ± {values.std(ddof=1) if len(values) > 1 else 0:.2f}"
-            if way != WAYS[0] and runs[WAYS[0]]:
-                seeds = min(len(runs[way]), len(runs[WAYS[0]]))
-                one, other = (right_words(runs, each, metric, seeds) for each in (WAYS[0], way))
-                gain = values[:seeds].mean() - scores(runs, WAYS[0], metric)[:seeds].mean()
+            shared = with_shared_seeds(runs, WAYS[0], way)
+            if way != WAYS[0] and shared[way]:
+                one, other = (right_words(shared, each, metric) for each in (WAYS[0], way))
+                gain = scores(shared, way, metric).mean() - scores(shared, WAYS[0], metric).mean()
                 line += f" ({gain:+.2f}, p = {p_value(one, other):.3f})"
             print(f"{line}, {len(values)} seeds")
 

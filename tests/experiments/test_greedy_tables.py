@@ -72,6 +72,10 @@ def test_covington_table(tmp_path, call):
     assert cells(uas, "average of 1") == ["65.00", "75.00", "+10.00", "(0.0002)"]
     assert cells(las, "x test") == ["50.00", "±", "0.00", "50.00", "±", "0.00", "+0.00", "(1.0000)"]
     assert cells(uas, "paper, average of 19") == ["82.72", "83.52", "+0.80"]
+    (tmp_path / "covington-x-static-seed1.json").unlink()  # gains are those of the seeds that both have
+    arguments = tmp_path / "x", "-o", tmp_path, "--oracles", "static", "--seeds", 2, "--table"
+    uas, _ = call(covington_dynamic, *arguments).split("LAS:")
+    assert cells(uas, "x test")[-2:] == ["+10.00", "(0.0002)"]
 
 
 def test_p_values_are_those_of_sentences():
