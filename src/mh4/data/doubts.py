@@ -64,10 +64,11 @@ def svg_below(found: Sequence[Doubt], centres: Sequence[float], top: float) -> t
     """
     spans = {one.word: tuple(sorted((one.runner_up, one.word))) for one in found if one.runner_up > 0}
     levels: dict[int, int] = {}
+    lowest = np.zeros(len(centres), np.int64)  # level of the deepest arc so far at each word
     for d in sorted(spans, key=lambda d: (spans[d][1] - spans[d][0], d)):
         left, right = spans[d]
-        below = [levels[e] for e in levels if spans[e][0] <= right and left <= spans[e][1]]
-        levels[d] = 1 + max(below, default=0)
+        levels[d] = 1 + int(lowest[left : right + 1].max())
+        lowest[left : right + 1] = levels[d]
     floor = top + NOTE_SIZE + GAP
     elements = []
     for one in found:

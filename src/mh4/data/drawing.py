@@ -7,7 +7,9 @@ heads of doubtful words.
 
 from __future__ import annotations
 
+import sys
 import unicodedata
+from bisect import bisect_right, insort
 from collections.abc import Sequence
 from xml.sax.saxutils import escape, quoteattr
 
@@ -86,9 +88,14 @@ def draw_text(
         if 2 * count + 2 + word_space + label_space > width:
             spacing = 1
         word_space = min(word_space, max(4, width - spacing * (count - 1) - 4 - label_space))
+    starting: dict[int, list[int]] = {}
+    for head, (top, _) in spans.items():
+        starting.setdefault(top, []).append(head)
+    passing: list[int] = []  # heads with a trunk in this line
     lines = []
     for d, (word, label) in enumerate(zip(words, labels, strict=True), 1):
-        arc = _text_arc(d, heads, crossed, lanes, spans, count, spacing)
+        passing = [head for head in passing if spans[head][1] >= d] + starting.get(d, [])
+        arc = _text_arc(d, heads, crossed, lanes, spans, passing, count, spacing)
         if d in doubtful:
             arc = arc.replace("─", "╌")
             label = f"{label}{' ' * (label_space - cell_len(label))}{doubtful[d]}" if label else doubtful[d]
@@ -112,6 +119,7 @@ def _text_arc(
     crossed: np.ndarray,
     lanes: dict[int, int],
     spans: dict[int, tuple[int, int]],
+    passing: Sequence[int],
     count: int,
     spacing: int,
 ) -> str:
@@ -124,9 +132,8 @@ def _text_arc(
 
     start = column(lanes[heads[d]])
     cells[start:] = line * (len(cells) - start)
-    for head, (top, bottom) in spans.items():
-        if head and top <= d <= bottom:
-            cells[column(lanes[head])] = "│"
+    for head in filter(None, passing):
+        cells[column(lanes[head])] = "│"
     if heads[d] == 0:
         cells[start] = "●"
     else:
@@ -162,14 +169,20 @@ def _lanes(heads: np.ndarray) -> tuple[dict[int, int], dict[int, tuple[int, int]
             continue
         top, bottom = spans[h]
         lane = max((lanes[d] + 1 for d in dependents[h] if d in lanes), default=0)
-        while lane < len(occupied) and any(t <= bottom and top <= b for t, b in occupied[lane]):
+        while lane < len(occupied) and _overlaps(occupied[lane], top, bottom):
             lane += 1
         while lane >= len(occupied):
             occupied.append([])
-        occupied[lane].append((top, bottom))
+        insort(occupied[lane], (top, bottom))
         lanes[h] = lane
     lanes[0] = len(occupied)
     return lanes, spans
+
+
+def _overlaps(occupied: list[tuple[int, int]], top: int, bottom: int) -> bool:
+    """Whether any of some sorted extents, which do not overlap each other, overlaps another one."""
+    place = bisect_right(occupied, (bottom, sys.maxsize))  # extents before it start at ``bottom`` or earlier
+    return place > 0 and occupied[place - 1][1] >= top
 
 
 def _dependents(heads: np.ndarray) -> list[list[int]]:
@@ -223,6 +236,7 @@ def draw_svg(
     levels = _levels(heads)
     centres, right = _centres(words, heads, labels)
     ports = _ports(heads, levels, centres)
+    risers = np.array(sorted((x, levels[d]) for (_, d, _), x in ports.items()))
     baseline = MARGIN + LABEL_SIZE + max(levels) * LEVEL
     below: list[str] = []
     bottom = float(baseline + WORD_SIZE + 14)
@@ -241,7 +255,7 @@ def draw_svg(
             path, label_x, label_y = f"M{x:.1f} {y}V{baseline - ARROW}", x, y - 4
         else:
             path = _curve(ports[h, d, h], x, baseline, y)
-            label_x, label_y = _label_place(d, heads, levels, ports, labels), y + 4
+            label_x, label_y = _label_place(d, heads, levels, ports, risers, labels), y + 4
         p = strength(confidence, d)
         weak = f' style="stroke-width:{0.6 + 0.9 * p:.2f};opacity:{0.35 + 0.65 * p:.2f}"' if p < SURE else ""
         arcs.append(f'<path class="arc{kind}" data-head="{h}" data-dependent="{d}"{weak} d="{path}"/>')
@@ -276,11 +290,11 @@ def _levels(heads: np.ndarray) -> list[int]:
     n = len(heads) - 1
     levels = [0] * (n + 1)
     ends = {d: (min(int(heads[d]), d), max(int(heads[d]), d)) for d in range(1, n + 1) if heads[d] != 0}
-    done: list[int] = []
+    highest = np.zeros(n + 1, np.int64)  # level of the highest arc so far between each word and the next one
     for d in sorted(ends, key=lambda d: (ends[d][1] - ends[d][0], d)):
-        left, right = ends[d]
-        levels[d] = 1 + max((levels[e] for e in done if ends[e][0] < right and left < ends[e][1]), default=0)
-        done.append(d)
+        between = highest[slice(*ends[d])]
+        levels[d] = 1 + int(between.max())
+        between[:] = levels[d]
     top = max(levels) + 1
     return [top if d and heads[d] == 0 else level for d, level in enumerate(levels)]
 
@@ -339,16 +353,21 @@ def _label_place(
     heads: np.ndarray,
     levels: list[int],
     ports: dict[tuple[int, int, int], float],
+    risers: np.ndarray,
     labels: list[str],
 ) -> float:
-    """x of the label of an arc: the middle or, if a higher arc rises there, the nearest position where none does."""
+    """x of the label of an arc: the middle or, if a higher arc rises there, the nearest position where none does.
+
+    ``risers``, float64 (P, 2), are x of each port and the level of its arc, from left to right.
+    """
     h = int(heads[d])
     left, right = sorted((ports[h, d, h], ports[h, d, d]))
-    rising = [x for (_, dependent, _), x in ports.items() if levels[dependent] > levels[d]]
+    below = risers[slice(*np.searchsorted(risers[:, 0], (left, right)))]
+    rising = below[below[:, 1] > levels[d], 0]
     half = _extent(labels[d], LABEL_SIZE) / 2 + 10
     for shift in (0.0, 0.06, -0.06, 0.12, -0.12, 0.18, -0.18, 0.24, -0.24, 0.3, -0.3):
         x = (left + right) / 2 + shift * (right - left)
-        if left + half < x < right - half and all(abs(x - other) > half for other in rising):
+        if left + half < x < right - half and (abs(x - rising) > half).all():
             return x
     return (left + right) / 2
 

@@ -111,6 +111,18 @@ def test_a_long_sentence_is_drawn_at_once():
     assert time.thread_time() - before < 2
 
 
+def test_time_grows_with_the_length_of_arcs():
+    """The words of a binary tree: each head is in the middle of its words."""
+    n = 2**12 - 1
+    heads = [-1] + [d + (d & -d) * (1 if d & 2 * (d & -d) == 0 else -1) for d in range(1, n + 1)]
+    heads[2**11] = 0
+    confidence = Confidence(np.ones(n), np.arange(n, dtype=np.int32), np.ones(n), heads=np.full(n, 0.5))
+    before = time.thread_time()
+    assert draw_text(["a"] * n, heads, ["b"] * n).count("\n") == n - 1
+    assert draw_svg(["a"] * n, heads, ["b"] * n, confidence).count('class="other"') > n // 2
+    assert time.thread_time() - before < 2
+
+
 def test_single_word():
     assert draw_text(["Nekoda"], [-1, 0], ["root"]) == "●─▶ Nekoda  root"
 
