@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from paths import GOLDEN_FOLDER
 
 import mh4
 from mh4.data.document import Document
