@@ -30,7 +30,7 @@ from .derivation import (
 )
 from .forest import Forest, Sums, cheapest_heads, marginals_by_decoding, margins_by_decoding
 from .k_best import NearlyBest
-from .numbers import check_numbers, own_array
+from .numbers import check_numbers, own_array, plain_array
 from .shared import Group, without_low, without_shared
 from .tree_batch import TreeBatch
 
@@ -130,9 +130,9 @@ class Decoder(ABC):
         arc_bonus : float32 (N, N), optional
             ``arc_bonus[h, d]`` is added once when arc h → d is built; −inf forbids the arc.
 
-        Both may be float64; values of −3.4e38 and less count as −inf. A large constant on all arcs to a word, or on all
-        channels of a group in `shared`, costs no precision; nor do large numbers that no derivation can avoid, such as
-        finite masks, or that cancel out.
+        Both may be float64, or tensors of PyTorch, on any device; values of −3.4e38 and less count as −inf. A large
+        constant on all arcs to a word, or on all channels of a group in `shared`, costs no precision; nor do large
+        numbers that no derivation can avoid, such as finite masks, or that cancel out.
 
         Raises
         ------
@@ -141,7 +141,8 @@ class Decoder(ABC):
         ChartTooLargeError
             The chart exceeds the memory limit.
         ValueError
-            Wrong shape; NaN, +inf or numbers too large to sum, beyond 2^121 / N.
+            Wrong shape; a mask instead of numbers to add; complex numbers; NaN, +inf or numbers too large to sum,
+            beyond 2^121 / N.
         """
         checked, bonus = self._checked(scores, arc_bonus)
         found = self._best(checked, bonus)
@@ -262,7 +263,7 @@ class Decoder(ABC):
         if len(shape) != 3 or shape[0] != len(self.channels) or shape[1] != shape[2]:
             raise ValueError(
                 f"{self.name} expects scores of shape ({len(self.channels)}, N, N), channels "
-                f"{', '.join(self.channels)}; got {shape}"
+                f"{', '.join(self.channels)}; got {shape}{' (batches: decode_batch)' * (len(shape) == 4)}"
             )
         size = shape[1]
         if size < 3:
@@ -270,6 +271,9 @@ class Decoder(ABC):
         if arc_bonus is None:
             arc_bonus = _no_bonus(size).astype(dtype, copy=False)
         else:
+            arc_bonus = plain_array(arc_bonus)
+            if arc_bonus.dtype == bool:
+                raise ValueError("arc_bonus is added to scores, so it is no mask; write np.where(allowed, 0, -np.inf)")
             arc_bonus = own_array(arc_bonus, dtype)
             if arc_bonus.shape != (size, size):
                 raise ValueError(f"arc_bonus must have shape ({size}, {size}); got {arc_bonus.shape}")
@@ -364,7 +368,7 @@ class Decoder(ABC):
         scores = self._checked_batch(scores, counts, arc_bonus)
         batch = len(scores)
         if arc_bonus is not None:
-            arc_bonus = np.asarray(arc_bonus)
+            arc_bonus = plain_array(arc_bonus)
 
         def one(b: int) -> T:
             size = counts[b] + 2
@@ -389,7 +393,7 @@ class Decoder(ABC):
         self, scores: np.ndarray, lengths: Sequence[int], arc_bonus: np.ndarray | None = None
     ) -> np.ndarray:
         """The scores (B, C, N, N) as an array; ValueError if their shape, a length or the bonus does not fit."""
-        scores = np.asarray(scores)
+        scores = plain_array(scores)
         if scores.ndim != 4 or scores.shape[1] != len(self.channels) or scores.shape[2] != scores.shape[3]:
             raise ValueError(f"{self.name} expects scores of shape (B, {len(self.channels)}, N, N); got {scores.shape}")
         if len(lengths) != len(scores):

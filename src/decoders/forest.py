@@ -28,7 +28,7 @@ from .derivation import (
 from .k_best import NearlyBest, Next, k_best_trees, next_by_margins
 from .lanes import lent
 from .levels import best_of_large, brought_together, joined, parted
-from .numbers import check_numbers, own_array
+from .numbers import check_numbers, own_array, plain_array
 from .shared import LARGE, exact, holds_large, without_low
 
 ROUNDING = 1e-5  # more than the relative rounding error of a float32 sum
@@ -126,8 +126,8 @@ class Forest:
             raise ValueError(f"the temperature must be positive; got {temperature}")
         self.decoder = decoder
         self.temperature = temperature
-        self._given = scores, arc_bonus
-        checked, bonus = decoder._checked(scores, arc_bonus)
+        self._given = plain_array(scores), None if arc_bonus is None else plain_array(arc_bonus)
+        checked, bonus = decoder._checked(*self._given)
         self._checked = without_low(checked), without_low(bonus)
         self._words = len(self._checked[1]) - 2
         self._solved: Solved | None = None

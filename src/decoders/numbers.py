@@ -79,9 +79,23 @@ def check_numbers(scores, arc_bonus):
     return scores.max() > large or arc_bonus.max() > large
 
 
+def plain_array(values: Any) -> np.ndarray:
+    """An array of numpy; tensors of PyTorch may lie on any device, require gradients, and be in bfloat16."""
+    if hasattr(values, "detach"):  # PyTorch, which this package does not import
+        values = values.detach().cpu()
+        values = values.float() if str(values.dtype) == "torch.bfloat16" else values
+    return np.asarray(values)
+
+
 def own_array(values: np.ndarray, dtype: type[np.floating[Any]] = np.float32) -> np.ndarray:
-    """The array as the kernels are compiled for it: of that type, C order, writable (though they only read)."""
+    """The array as the kernels are compiled for it: of that type, C order, writable (though they only read).
+
+    ValueError: Numbers are complex.
+    """
     if getattr(values, "dtype", None) != dtype:
+        values = plain_array(values)
+        if values.dtype.kind == "c":
+            raise ValueError(f"scores and arc_bonus must be real numbers; got {values.dtype}")
         with np.errstate(over="ignore"):  # −inf forbids a part, and `check_numbers` rejects +inf
             values = np.asarray(values, dtype)
     array = np.ascontiguousarray(values)

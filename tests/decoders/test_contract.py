@@ -418,6 +418,33 @@ def test_other_number_types_and_layouts_are_converted(name, dtype):
     assert (decoder.decode(scores, np.broadcast_to(np.float32(0), (8, 8))).heads == expected.heads).all()
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_tensors_of_any_type_are_converted(dtype):
+    torch = pytest.importorskip("torch")
+    decoder = get_decoder("mst")
+    tensor = torch.tensor(random_scores(decoder, 4, 0, ties=True)).to(getattr(torch, dtype)).requires_grad_()
+    bonus = torch.zeros(6, 6, dtype=tensor.dtype).requires_grad_()
+    scores = tensor.detach().double().numpy()
+    expected = decoder.decode(scores)
+    assert (decoder.decode(tensor, bonus).heads == expected.heads).all()
+    assert (decoder.decode_batch(tensor[None], [4], bonus[None])[0].heads == expected.heads).all()
+    forest = decoder.forest(tensor, bonus)
+    assert np.allclose(forest.marginals, decoder.marginals(scores))
+    assert np.allclose(forest.margins.values, decoder.margins(scores).values)
+
+
+def test_masks_and_complex_scores_are_errors():
+    decoder = get_decoder("mst")
+    scores = random_scores(decoder, 3, 0)
+    for mask in (np.ones((5, 5), bool), [[True] * 5] * 5):
+        with pytest.raises(ValueError, match=r"is no mask; write np\.where\(allowed, 0, -np\.inf\)"):
+            decoder.decode(scores, mask)
+    with pytest.raises(ValueError, match="real numbers; got complex"):
+        decoder.decode(scores.astype(complex))
+    with pytest.raises(ValueError, match=r"\(batches: decode_batch\)"):
+        decoder.decode(scores[None])
+
+
 def test_kernels_are_not_compiled_again_for_read_only_arrays():
     decoder = get_decoder("eisner")
     scores = random_scores(decoder, 3, 0)
