@@ -14,7 +14,7 @@ import typer
 
 from mh4 import IMPORTED_AT
 from mh4.data.errors import quote
-from mh4.data.files import check_input, check_output, named_path
+from mh4.data.files import check_apart, check_input, check_output, named_path
 from mh4.data.folders import is_folder_name, pair_files
 from mh4.data.writing import output_format
 from mh4.parsers.request import Request
@@ -211,6 +211,7 @@ def _pairs(sources: list[str], target: str, form: str) -> list[tuple[Path, str |
         return [(source, output) for source, output in pair_files(sources, target, form)]
     check_output(output_format(target)[0])
     check_input(sources[0])
+    check_apart(sources[0], output_format(target)[0])
     return [(named_path(sources[0]), target)]
 
 

@@ -28,6 +28,7 @@ __all__ = [
     "STDIN_NAME",
     "STDOUT_NAME",
     "atomic_output",
+    "check_apart",
     "check_input",
     "check_output",
     "failure_reason",
@@ -290,6 +291,13 @@ def check_output(path: str | Path) -> None:
     _check_name(path)
     if str(path) not in ("-", "/dev/stdout") and _OPENED.fullmatch(str(path)) is None:
         _checked_mode(path, Path(os.path.realpath(path)))
+
+
+def check_apart(source: object, target: str | Path) -> None:
+    """Raise a `DataError` if an output would replace the file that it is made from."""
+    files = isinstance(source, str | os.PathLike) and os.path.isfile(source) and os.path.isfile(target)
+    if files and os.path.samefile(source, target):  # type: ignore[arg-type]
+        raise DataError(f"{target}: is the input and would be replaced (choose another output)")
 
 
 def _remove_left_behind(folder: Path) -> None:

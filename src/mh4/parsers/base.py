@@ -21,7 +21,7 @@ from mh4.data.confidence_columns import Output
 from mh4.data.conllu import read_conllu
 from mh4.data.document import Document
 from mh4.data.errors import DataError, ErrorPolicy, Errors
-from mh4.data.files import atomic_output, is_standard_input
+from mh4.data.files import atomic_output, check_apart, is_standard_input
 from mh4.data.guesses import ATTEMPT, K_BEST, PARSER, Guided, guided
 from mh4.data.segmenter import Segmenter
 from mh4.data.sentence import Sentence
@@ -434,10 +434,11 @@ class Parser(Shared, Guided, ABC):
         if min_confidence is not None:
             options["confidence"] = options.get("confidence") or True
         request = self._checked(options)
+        target, form = output_format(target)
+        check_apart(source, target)
         count = Count(0, 0)
         ahead = isinstance(source, str | Path) and os.path.isfile(source)  # not if someone may wait for each sentence
         parsed = self._open(source, request, errors, format, batch_words, ahead)
-        target, form = output_format(target)
         with closing(parsed), atomic_output(target) as stream, sentence_writer(stream, form) as write:
             for given, trees in parsed:
                 for sentence in trees:

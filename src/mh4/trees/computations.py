@@ -5,7 +5,7 @@ from pathlib import Path
 
 from mh4.data.conllu import read_conllu
 from mh4.data.errors import ErrorPolicy, Errors
-from mh4.data.files import atomic_output
+from mh4.data.files import atomic_output, check_apart
 from mh4.data.writing import require_conllu
 from mh4.decoders import ChartTooLargeError
 from mh4.oracles.registry import get_oracle, optimal_computation
@@ -51,6 +51,7 @@ def write_computations(
     get_oracle(system, policy)
     if not sequences_only:
         require_conllu(target)
+    check_apart(source, target)
     totals, report = OracleTotals(), Errors.of(errors)
     with atomic_output(target) as stream:
         for sentence in read_conllu(source, trees="required", errors=report):

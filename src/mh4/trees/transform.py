@@ -12,7 +12,7 @@ import numpy as np
 
 from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError, ErrorPolicy, Errors
-from mh4.data.files import atomic_output
+from mh4.data.files import atomic_output, check_apart
 from mh4.data.sentence import Sentence
 from mh4.data.writing import require_conllu
 from mh4.decoders import ChartTooLargeError
@@ -193,6 +193,7 @@ def transform_file(
 
     check_tree_class(tree_class)
     require_conllu(target)
+    check_apart(source, target)
     if count_trees:
         _check_countable(tree_class)
     totals = TransformTotals()

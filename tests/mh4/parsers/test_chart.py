@@ -180,6 +180,8 @@ def test_nothing_in_nothing_out(parser, tmp_path):
     parser.parse_file(tmp_path / "empty.conllu", tmp_path / "out.conllu")
     assert (tmp_path / "out.conllu").read_bytes() == b""
     assert len(parser([])) == 0
+    with pytest.raises(DataError, match="is the input and would be replaced"):
+        parser.parse_file(tmp_path / "out.conllu", tmp_path / "out.conllu")
 
 
 def test_all_heads_given_come_back(small_treebanks, dev):

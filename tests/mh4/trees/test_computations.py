@@ -85,6 +85,8 @@ def test_unknown_names_list_the_known_ones(treebank, tmp_path):
     with pytest.raises(ValueError, match="right-before-left"):
         write_computations(treebank, tmp_path / "out", "shift-reduce", "shift-before-reduce")
     assert not (tmp_path / "out").exists()
+    with pytest.raises(DataError, match="is the input and would be replaced"):
+        write_computations(treebank, treebank, "shift-reduce", sequences_only=True)
 
 
 def test_bad_trees_are_named(tmp_path):

@@ -161,6 +161,16 @@ def test_standard_input_and_output():
     assert result.stdout == HEARING
 
 
+def test_a_treebank_is_not_replaced(tmp_path):
+    source, link = tmp_path / "in.conllu", tmp_path / "link.conllu"
+    source.write_text(HEARING, encoding="utf-8")
+    link.symlink_to(source)
+    for target in (source, link):
+        with pytest.raises(DataError, match=f"{target.name}: is the input and would be replaced"):
+            transform_file(source, target, "mh4")
+    transform_file(source, tmp_path / "out.conllu", "mh4")
+
+
 def test_bad_and_too_long_sentences(tmp_path, monkeypatch):
     bad = ROOT_CROSSED.replace("\t0\troot", "\t3\troot")
     source, target = tmp_path / "in.conllu", tmp_path / "out.conllu"
