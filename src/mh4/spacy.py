@@ -20,6 +20,7 @@ except ModuleNotFoundError:
     raise ModuleNotFoundError("spaCy is not installed: pip install 'mh4[spacy]'", name="spacy") from None
 from spacy.language import Language
 from spacy.tokens import Doc, Token
+from spacy.training import Example
 from spacy.util import get_lang_class, raise_error, registry
 from spacy.vocab import Vocab
 
@@ -41,6 +42,8 @@ _COLUMNS: dict[str, Callable[[Token], str]] = {
     "feats": lambda token: str(token.morph),
     "lemmas": lambda token: " ".join(token.lemma_.split()),
 }
+
+_SCORERS = ("parser", "tagger", "morphologizer", "lemmatizer")  # of spaCy, whose measures differ from the shared task's
 
 Doc.set_extension("conllu", getter=lambda doc: from_doc(doc).to_conllu(), force=True)
 
@@ -160,6 +163,13 @@ class Component(_Model):
                         yield doc
             else:
                 yield from batch
+
+    def score(self, examples: Iterable[Example], **options: Any) -> dict[str, Any]:
+        """Score sentences, trees, tags, features and lemmas for ``nlp.evaluate``, as spaCy's own components do."""
+        examples, scores = list(examples), dict[str, Any]()
+        for name in _SCORERS:
+            scores |= registry.scorers.get(f"spacy.{name}_scorer.v1")()(examples, **options)
+        return scores
 
     def _parse(self, docs: Sequence[Doc]) -> None:
         """Write trees and columns into all documents, or into none."""

@@ -104,6 +104,13 @@ def test_processes(nlp):
     assert [seen(doc) for doc in nlp.pipe(texts, n_process=2, batch_size=3)] == [seen(doc) for doc in nlp.pipe(texts)]
 
 
+def test_a_pipeline_is_evaluated(nlp):
+    docs = [nlp(TEXT)]
+    scores = nlp.evaluate([spacy.training.Example(nlp.make_doc(doc.text), doc) for doc in docs])
+    assert {scores[name] for name in ("dep_uas", "dep_las", "sents_f")} == {1}
+    assert {"tag_acc", "pos_acc", "morph_acc", "lemma_acc"} <= scores.keys()
+
+
 def test_random_trees_survive():
     rng = np.random.default_rng(0)
     vocab = spacy.blank("xx").vocab

@@ -84,6 +84,8 @@ def as_items(given: Any, lines: bool = False) -> Iterable[Any]:
     """
     if isinstance(given, Path):
         raise TypeError(f"{given} is a path where words or sentences are expected; write parser.parse(path)")
+    if type(given).__module__.startswith("spacy."):
+        raise TypeError("spaCy's documents cannot be parsed here; write parser([token.text for token in doc])")
     if hasattr(given, "read") and not lines:
         raise TypeError("open files cannot be parsed; write parser.parse(path), or parser(file.read()) for its text")
     if isinstance(given, bytes | Mapping | Set) or not isinstance(given, Iterable) or hasattr(given, "columns"):
