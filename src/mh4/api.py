@@ -77,7 +77,7 @@ def configure(
             if given is not None:
                 raise ValueError(f"{what} for networks; the perceptron has none")
     if preset == PRETRAINED_PRESET and encoder is None:
-        raise ValueError(f"preset {preset} is for a pretrained encoder; name its folder, as in encoder=FOLDER")
+        raise ValueError(f'preset {preset} is for a pretrained encoder; name its folder, as in encoder="FOLDER"')
     if epochs is not None:
         epochs = check_number("epochs", epochs)
     perceptron = scorer == "perceptron"

@@ -102,6 +102,20 @@ def test_a_text_file_taken_as_conllu_says_how_to_parse_text(parser, tmp_path):
         list(parser.parse(tmp_path / "a.txt"))
 
 
+def test_a_document_of_spacy_is_told_to_be_words(parser):
+    spacy = pytest.importorskip("spacy")
+    doc = spacy.blank("xx")("A kutya ugat.")
+    for given in (doc, doc[:2], [doc]):
+        with pytest.raises(TypeError, match=r"write parser\(\[token\.text for token in doc\]\)"):
+            parser(given)
+
+
+def test_json_taken_as_conllu_says_how_to_read_it():
+    document = mh4.Document([mh4.Sentence(FORMS)])
+    with pytest.raises(mh4.DataError, match=r"JSON is read by mh4\.Document\.from_json"):
+        mh4.Document.from_conllu(document.to_json())
+
+
 def test_open_files_give_a_text_in_each_line_and_documents_stay_documents(parser, caplog, tmp_path):
     first, second = parser.pipe(io.StringIO("A kutya ugat.\nUgat.\n"))
     assert isinstance(first, mh4.Document)
@@ -133,6 +147,12 @@ def test_no_command_has_advice_to_write_another():
         ("mh4 parse", "No such option: --json (Possible options: --among)", "--json; write --output FILE.json"),
         ("mh4 parse", "No such option: --batch-size", "--batch-size; write --batch-words N"),
         ("mh4 train", "No such option: --batch-size", "--batch-size; write --set batch_words=N"),
+        ("mh4 train", "No such option: --train_file (Possible options: --oracle)", "--train_file; write TRAIN as"),
+        ("mh4 train", "No such option: --model", "--model; write --output FOLDER"),
+        ("mh4 parse", "No such option: --model", "--model; write MODEL as the first argument"),
+        ("mh4 train", "No such option: --test", "--test; write mh4 eval --model FOLDER TEST afterwards"),
+        ("mh4 train", "No such option: --tokenizer", "--tokenizer; write --no-segmenter"),
+        ("mh4 serve", "No such option: -p", "-p; write --port N"),
         ("mh4 eval", "No such option: --gold (Possible options: --model)", "--gold; write mh4 eval GOLD SYSTEM"),
         ("mh4 parse", "Missing argument 'MODEL [INPUT]'.", "Missing argument 'MODEL [INPUT]'."),
     ],

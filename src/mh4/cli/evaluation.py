@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -60,6 +61,9 @@ def evaluate(
 
     Several systems are compared, with confidence intervals and a test of their differences from the first.
     """
+    for path in filter(os.path.isdir, [gold, *(files or [])]):
+        if os.path.isfile(os.path.join(path, "config.json")):
+            raise ValueError(f"{path}: is a model folder (write mh4 eval --model {path} GOLD)")
     systems = [*(files or []), *map(str, models or [])]
     if not systems:
         raise ValueError("nothing to evaluate: name a system's CoNLL-U file, or a model with --model")

@@ -30,7 +30,7 @@ messages = Console(stderr=True, markup=False)
 
 _REQUEST = [one.name for one in fields(Request)]
 # Arguments other than the fields of `Request` that messages may mention.
-_OTHERS = ("decoder", "device", "format", "index", "name", "precision", "resume", "segmenter", "system")
+_OTHERS = ("decoder", "device", "encoder", "format", "index", "name", "precision", "resume", "segmenter", "system")
 _NAMES = "|".join([*_REQUEST, *_OTHERS])
 _ARGUMENT = re.compile(rf'(?<![\w=])(?P<name>{_NAMES})=(?P<value>True|False|\d+|"[^"]*")')
 _OPTION_NAMES = {"format": "input", "treebank": "as"}
@@ -163,6 +163,7 @@ def discard(stream: TextIO) -> None:
 
 def in_options(message: str) -> str:
     """Rewrite Python arguments in a message, such as ``overwrite=True``, as command-line options."""
+    message = message.replace('raw text needs format="text"', "raw text needs mh4 parse --text")  # in any command
     return _ARGUMENT.sub(lambda found: _as_option(found["name"], found["value"]), message)
 
 

@@ -299,7 +299,9 @@ def _column_problem(line: str, count: int) -> str:
     hint = UNKNOWN_HINT if count < len(COLUMNS) else "values hold no tabs"
     if "\t" not in line:
         hint = "columns are separated by tabs, not spaces"
-        if len(line.split()) != len(COLUMNS):
+        if line.startswith(("{", "[")):
+            hint = "JSON is read by mh4.Document.from_json"
+        elif len(line.split()) != len(COLUMNS):
             hint += '; raw text needs format="text"'
     return f"{count} tab-separated column{'s'[: count != 1]} instead of {len(COLUMNS)} ({hint})"
 

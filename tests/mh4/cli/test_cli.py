@@ -46,6 +46,8 @@ def commands(group, *path):
         ('use device="cpu" or device="auto"', "use --device cpu or --device auto"),
         ('as in unique="nsubj,obj", among=10', "as in --unique nsubj,obj, --among 10"),
         ('words: format="horizontal" (with keep_heads=True)', "words: --input horizontal (with --keep-heads)"),
+        ('as in encoder="FOLDER"', "as in --encoder FOLDER"),
+        ('tabs; raw text needs format="text"', "tabs; raw text needs mh4 parse --text"),
         ("a.conllu:3: FEATS 'Foo_resume=True' is bad", "a.conllu:3: FEATS 'Foo_resume=True' is bad"),
         ("learning_rate=1 is out of range", "learning_rate=1 is out of range"),
     ],
@@ -377,6 +379,7 @@ def test_nothing_is_loaded_where_files_are_wrong(run, small_treebanks, tmp_path,
     fails_with_one_line(run(*parse, small_treebanks[0], twin, "-o", tmp_path / "out"), "would both be written")
     fails_with_one_line(run(*parse, small_treebanks[0], twin, "-o", twin), "is a file, not a folder")
     fails_with_one_line(run(*parse, twin, "-o", twin.parent), "is an input and would be replaced")
+    fails_with_one_line(run(*parse, twin, "-o", twin), "is the input and would be replaced")
     fails_with_one_line(run(*parse, "-o", f"{tmp_path}/out/"), "standard input: has no name")
     fails_with_one_line(run(*parse, "my file.conllu"), "mh4: my file.conllu: no such file (check the path)")
     fails_with_one_line(run(*parse, twin, "none.conllu", "-o", tmp_path / "out"), "none.conllu: no such file")

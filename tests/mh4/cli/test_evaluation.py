@@ -140,6 +140,8 @@ def test_mistakes(small_model, gold, run, tmp_path):
     fails_with_one_line(run("eval", gold, other, "--given", "upos"), "for --model")
     fails_with_one_line(run("eval", gold, other, "--threads", 2), "for --model")
     fails_with_one_line(run("eval", gold, "--model", tmp_path / "nothing"), "nothing", "model folder")
+    for paths in ((small_model, gold), (gold, small_model), (small_model,)):
+        fails_with_one_line(run("eval", *paths), f"write mh4 eval --model {small_model} GOLD")
     fails_with_one_line(run("eval", gold, "--model", gold), "dev.conllu")
     fails_with_one_line(run("eval", gold, "--calibration", "--model", small_model), "--calibration takes")
     fails_with_one_line(run("eval", gold, "--calibration", other, gold), "--calibration takes")
