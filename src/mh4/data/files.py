@@ -295,8 +295,9 @@ def check_output(path: str | Path) -> None:
 
 def check_apart(source: object, target: str | Path) -> None:
     """Raise a `DataError` if an output would replace the file that it is made from."""
-    files = isinstance(source, str | os.PathLike) and os.path.isfile(source) and os.path.isfile(target)
-    if files and os.path.samefile(source, target):  # type: ignore[arg-type]
+    if not isinstance(source, str | os.PathLike):
+        return
+    if os.path.isfile(source) and os.path.isfile(target) and os.path.samefile(source, target):
         raise DataError(f"{target}: is the input and would be replaced (choose another output)")
 
 
