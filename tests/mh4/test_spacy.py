@@ -105,8 +105,8 @@ def test_processes(nlp):
 
 
 def test_a_pipeline_is_evaluated(nlp):
-    docs = [nlp(TEXT)]
-    scores = nlp.evaluate([spacy.training.Example(nlp.make_doc(doc.text), doc) for doc in docs])
+    doc = nlp("Te nofe mihevode. Zvai te.")  # spaCy never counts the arcs of white space as found
+    scores = nlp.evaluate([spacy.training.Example(nlp.make_doc(doc.text), doc)])
     assert {scores[name] for name in ("dep_uas", "dep_las", "sents_f")} == {1}
     assert {"tag_acc", "pos_acc", "morph_acc", "lemma_acc"} <= scores.keys()
 

@@ -295,7 +295,7 @@ def check_output(path: str | Path) -> None:
 
 def check_apart(source: object, target: str | Path) -> None:
     """Raise a `DataError` if an output would replace the file that it is made from."""
-    if not isinstance(source, str | os.PathLike):
+    if not isinstance(source, str | os.PathLike) or is_standard_input(source) or str(target) == "-":
         return
     if os.path.isfile(source) and os.path.isfile(target) and os.path.samefile(source, target):
         raise DataError(f"{target}: is the input and would be replaced (choose another output)")

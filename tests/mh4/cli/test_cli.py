@@ -116,7 +116,8 @@ def test_a_file_called_like_standard_input_is_parsed(run, tmp_path, monkeypatch)
     found = run("parse", model, "./-")
     assert found.stdout.count(b"\t") == 18, found.stderr
     assert run("parse", model, stdin=GOOD.encode()).stdout == found.stdout
-    assert run("parse", model, "./-", "-o", "./-").returncode == 0
+    assert b"is the input" in run("parse", model, "./-", "-o", "./-").stderr
+    assert run("parse", model, "-", "-o", "./-", stdin=GOOD.encode()).returncode == 0
     assert (tmp_path / "-").read_bytes() == found.stdout
     assert (named_files(["./-"]), named_files(["a=./-"])) == (tmp_path / "-", {"a": tmp_path / "-"})
 
