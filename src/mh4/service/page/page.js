@@ -147,8 +147,9 @@ byId("svg").addEventListener("click", () =>
 byId("link").addEventListener("click", () =>
   attempt(async () => {
     location.hash = new URLSearchParams({ model: model.value, text: text.value });
-    await navigator.clipboard?.writeText(location.href);
-    say("the address holds the text now");
+    const copying = navigator.clipboard?.writeText(location.href); // missing without HTTPS, refused without permission
+    const copied = await copying?.then(() => true, () => false);
+    say(copied ? "link copied" : "the address bar has the link");
   }),
 );
 

@@ -16,7 +16,7 @@ const DRAG = 5; // pixels until a press is a drag
 const STYLE = `
 :host { display: block; }
 .scroll { overflow-x: auto; }
-svg { display: block; }
+svg { display: block; direction: ltr; }
 text { font: ${SMALL}; fill: var(--soft, #52687d); text-anchor: middle; user-select: none; }
 .form { font: ${WORD}; fill: var(--ink, #1f2933); }
 .word { cursor: grab; outline: none; }
@@ -128,7 +128,9 @@ export class SentenceTree extends HTMLElement {
     for (const place of this.#layout.arcs) svg.append(this.#arc(place, labelWidth));
     words.forEach((word, i) => svg.append(this.#word(word, centres[word.id], sizes[i], tagged, rightToLeft)));
     this.#svg = svg;
-    this.shadowRoot.querySelector(".scroll").replaceChildren(svg);
+    const scroll = this.shadowRoot.querySelector(".scroll");
+    scroll.dir = rightToLeft ? "rtl" : "ltr"; // the first word is seen first
+    scroll.replaceChildren(svg);
     this.#describe(null);
   }
 
