@@ -31,6 +31,7 @@ from mh4.data.spaces import one_line
 from mh4.data.spacy_docs import check_features, fill, is_word
 from mh4.parsers.base import Parser
 from mh4.parsers.registry import load as load_parser
+from mh4.parsers.runtime import Runtime
 
 # As spaCy defines it: the component's name, the component, its documents and the error.
 ErrorHandler = Callable[[str, Any, list[Doc], Exception], None]
@@ -51,9 +52,10 @@ Doc.set_extension("conllu", getter=lambda doc: from_doc(doc).to_conllu(), force=
 class _Model:
     """A parser that is loaded on first use, and serialized with its pipeline."""
 
-    def __init__(self, folder: str | Path | None) -> None:
+    def __init__(self, folder: str | Path | None, device: str = "auto", threads: int | None = None) -> None:
         # Absolute, since the working folder may change before the model is loaded.
         self._folder = Path(folder).absolute() if folder and Path(folder).exists() else folder
+        self._runtime = Runtime(device, threads)
         self._parser: Parser | None = None
 
     @property
@@ -62,8 +64,11 @@ class _Model:
         if self._parser is None:
             if not self._folder:
                 raise ValueError('the component has no model; write nlp.add_pipe("mh4", config={"model": "FOLDER"})')
-            self._parser = load_parser(self._folder)
+            self._parser = self._load(self._folder)
         return self._parser
+
+    def _load(self, folder: str | Path) -> Parser:
+        return load_parser(folder, device=self._runtime.device, threads=self._runtime.threads)
 
     def to_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> None:
         """Write the model to a folder, replacing an earlier one."""
@@ -71,7 +76,7 @@ class _Model:
 
     def from_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> Any:
         """Load the model from a folder."""
-        self._folder, self._parser = path, load_parser(path)
+        self._folder, self._parser = path, self._load(path)
         return self
 
     def to_bytes(self, *, exclude: Sequence[str] = ()) -> bytes:
@@ -92,7 +97,7 @@ class _Model:
                 if Path(name).name != name:
                     raise ValueError(f"{name!r} is not the name of a file of a model")
                 (Path(folder) / name).write_bytes(content)
-            self._parser = load_parser(folder)
+            self._parser = self._load(folder)
         return self
 
     def __getstate__(self) -> dict[str, Any]:
@@ -120,12 +125,22 @@ class Component(_Model):
         Model folder; None if `from_disk` or `from_bytes` will load the model.
     confidence
         Whether to set ``token._.mh4_confidence`` and ``token._.mh4_head_confidence``.
+    device, threads
+        Where and with how many threads to parse, as in `mh4.load`; one thread is best for each of many processes.
     """
 
     _error_handler: ErrorHandler = staticmethod(raise_error)
 
-    def __init__(self, nlp: Language, name: str, model: str | None, confidence: bool) -> None:
-        super().__init__(model)
+    def __init__(
+        self,
+        nlp: Language,
+        name: str,
+        model: str | None,
+        confidence: bool,
+        device: str = "auto",
+        threads: int | None = None,
+    ) -> None:
+        super().__init__(model, device, threads)
         self.name = name
         self.confidence = confidence
         tokenizer = nlp.tokenizer
@@ -206,12 +221,14 @@ class Component(_Model):
 
 @Language.factory(
     "mh4",
-    default_config={"model": None, "confidence": False},
+    default_config={"model": None, "confidence": False, "device": "auto", "threads": None},
     assigns=["token.head", "token.dep", "token.tag", "token.pos", "token.morph", "token.lemma", "doc.sents"],
 )
-def make_component(nlp: Language, name: str, model: str | None, confidence: bool) -> Component:
+def make_component(
+    nlp: Language, name: str, model: str | None, confidence: bool, device: str, threads: int | None
+) -> Component:
     """The component for ``nlp.add_pipe("mh4", …)``; see `Component`."""
-    return Component(nlp, name, model, confidence)
+    return Component(nlp, name, model, confidence, device, threads)
 
 
 class Tokenizer:
@@ -255,17 +272,17 @@ def make_tokenizer() -> Any:
     return lambda nlp: Tokenizer(nlp.vocab)
 
 
-def load(model: str | Path, *, confidence: bool = False) -> Language:
-    """A pipeline that cuts and parses text with a model that has a segmenter.
+def load(model: str | Path, *, confidence: bool = False, device: str = "auto", threads: int | None = None) -> Language:
+    """A pipeline that cuts and parses text with a model that has a segmenter; for the options see `Component`.
 
     Raises
     ------
     DataError
         Something in the folder is missing or damaged.
     ValueError
-        The model has no segmenter.
+        The model has no segmenter, or the device is unknown.
     """
-    parser = load_parser(model)
+    parser = load_parser(model, device=device, threads=threads)
     parser.cut("")  # raises without a segmenter
     language = str(parser.meta.get("language") or "xx")
     try:
@@ -273,7 +290,8 @@ def load(model: str | Path, *, confidence: bool = False) -> Language:
     except ImportError:
         language = "xx"
     nlp = spacy.blank(language, config={"nlp": {"tokenizer": {"@tokenizers": "mh4.Tokenizer.v1"}}})
-    component = nlp.add_pipe("mh4", config={"model": str(model), "confidence": confidence})
+    options = {"confidence": confidence, "device": device, "threads": threads}
+    component = nlp.add_pipe("mh4", config={"model": str(model), **options})
     component._parser = parser
     return nlp
 

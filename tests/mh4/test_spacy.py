@@ -1,5 +1,6 @@
 """The spaCy component, and conversion between documents of mh4 and of spaCy."""
 
+import pickle
 from types import SimpleNamespace
 
 import numpy as np
@@ -62,6 +63,25 @@ def test_tags_and_lemmas_are_set(annotating_model):
         assert list(getattr(found, name)) == list(getattr(expected, name)), name
     assert [token.pos_ for token in doc] == list(expected.upos)
     assert doc[0]._.mh4_confidence is None  # only on request
+
+
+def test_the_device_and_threads_of_a_pipeline(text_model, tmp_path, monkeypatch):
+    made = mh4_spacy.load(text_model, device="cpu", threads=1)
+    made.to_disk(tmp_path / "nlp")
+    added = spacy.blank("xx")
+    added.add_pipe("mh4", config={"model": str(text_model), "device": "cpu", "threads": 1})
+    again = spacy.blank("xx", config={"nlp": {"tokenizer": {"@tokenizers": "mh4.Tokenizer.v1"}}})
+    again.add_pipe("mh4", config={"threads": 1}).from_bytes(made.get_pipe("mh4").to_bytes())
+    for nlp in (made, spacy.load(tmp_path / "nlp"), added, again, pickle.loads(pickle.dumps(made))):
+        parser = nlp.get_pipe("mh4").parser
+        assert (parser.threads, parser.device.type) == (1, "cpu")
+    with pytest.raises(ValueError, match="unknown device 'tpu'"):
+        added.add_pipe("mh4", "second", config={"device": "tpu"})
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    third = added.add_pipe("mh4", "third", config={"model": str(text_model), "device": "cuda"})
+    for load in (lambda: third.parser, lambda: mh4_spacy.load(text_model, device="cuda")):
+        with pytest.raises(ValueError, match="no CUDA device"):
+            load()
 
 
 def test_sentences_of_the_document_stay(text_model):
