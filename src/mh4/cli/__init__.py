@@ -138,7 +138,7 @@ def main() -> None:
         try:
             if "" in sys.argv[1:]:
                 raise ValueError("an argument is empty (an unset shell variable?)")
-            status = app(standalone_mode=False, obj=_announce_compiling)
+            status = app(prog_name="mh4", standalone_mode=False, obj=_announce_compiling)
         finally:
             sys.stdout.flush()
     except _UsageError as error:
