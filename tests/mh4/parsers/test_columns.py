@@ -503,7 +503,7 @@ def test_requests():
     assert Request(predict=["heads"]).columns == {"heads"}
     with pytest.raises(ValueError, match="unknown column 'pos'; known: tags, all, upos"):
         Request(predict="pos")
-    with pytest.raises(ValueError, match="nothing"):
+    with pytest.raises(ValueError, match="no column is named"):
         Request(predict=[])
 
 
