@@ -28,7 +28,7 @@ from mh4.data.document import Document
 from mh4.data.errors import DataError, quote
 from mh4.data.sentence import Sentence
 from mh4.data.spaces import one_line
-from mh4.data.spacy_docs import check_features, fill, is_word
+from mh4.data.spacy_docs import check_features, fill, is_word, lemma_of
 from mh4.parsers.base import Parser
 from mh4.parsers.registry import load as load_parser
 from mh4.parsers.runtime import Runtime
@@ -41,7 +41,7 @@ _COLUMNS: dict[str, Callable[[Token], str]] = {
     "upos": lambda token: token.pos_,
     "xpos": lambda token: token.tag_,
     "feats": lambda token: str(token.morph),
-    "lemmas": lambda token: " ".join(token.lemma_.split()),
+    "lemmas": lemma_of,
 }
 
 _SCORERS = ("parser", "tagger", "morphologizer", "lemmatizer")  # of spaCy, whose measures differ from the shared task's

@@ -63,6 +63,11 @@ def is_word(token: Token) -> bool:
     return not token.is_space and (token.i > 0 or bool(token.text.removeprefix("\ufeff").strip()))
 
 
+def lemma_of(token: Token) -> str:
+    """The lemma of a token, with single blanks for its white space; "" if it has none."""
+    return " ".join(token.lemma_.split())
+
+
 def check_features(sentences: Sequence[Any]) -> None:
     """Raise a DataError unless spaCy, which is stricter than CoNLL-U files often are, can hold all FEATS."""
     for sentence in sentences:
@@ -164,7 +169,7 @@ def _tokens(doc: Doc, span: Span) -> list[dict[str, Any]]:
         columns = {
             "id": number,
             "text": one_line(token.text),
-            "lemma": " ".join(token.lemma_.split()),
+            "lemma": lemma_of(token),
             "upos": token.pos_,
             "xpos": token.tag_,
             # Universal Dependencies orders features without regard to case, spaCy does not.
