@@ -135,19 +135,26 @@ def main() -> None:
         sys.stdout.reconfigure(errors="replace")  # for characters that the encoding lacks, such as "≤"
     try:
         signal.signal(signal.SIGINT, _interrupt)
+        status = _run()
+    except KeyboardInterrupt:  # outside a command, also while an error is reported; commands handle it themselves
+        raise SystemExit(INTERRUPTED) from None
+    raise SystemExit(status)
+
+
+def _run() -> int:
+    """Run the command that was asked for and report what goes wrong; returns the exit status."""
+    try:
         try:
             if "" in sys.argv[1:]:
                 raise ValueError("an argument is empty (an unset shell variable?)")
-            status = app(prog_name="mh4", standalone_mode=False, obj=_announce_compiling)
+            return app(prog_name="mh4", standalone_mode=False, obj=_announce_compiling) or 0
         finally:
             sys.stdout.flush()
     except _UsageError as error:
-        status = _report_usage(error)
+        return _report_usage(error)
     except BrokenPipeError:  # the reader of standard output has gone
         discard(sys.stdout)
-        raise SystemExit(1) from None
-    except KeyboardInterrupt:  # before a command begins; commands handle it themselves
-        raise SystemExit(INTERRUPTED) from None
+        return 1
     except Exception as error:
         if isinstance(error, OSError) and error.filename is None and _is_of_output(error):
             error.filename = STDOUT_NAME
@@ -155,8 +162,7 @@ def main() -> None:
         if _Shown.tracebacks:
             raise
         say(f"mh4: {_report(error)}", style="red")
-        raise SystemExit(2 if isinstance(error, EXPECTED) else 1) from None
-    raise SystemExit(status or 0)
+        return 2 if isinstance(error, EXPECTED) else 1
 
 
 def _report_usage(error: Exception) -> int:
@@ -195,9 +201,9 @@ def _open_what_is_closed() -> None:
 
 
 def _is_of_output(error: OSError) -> bool:
-    """Whether an error was raised while writing standard output: in the libraries that print, or in `main`."""
+    """Whether an error was raised while writing standard output: in the libraries that print, or in `_run`."""
     *_, (last, _) = traceback.walk_tb(error.__traceback__)
-    return last.f_globals["__name__"].partition(".")[0] in ("rich", "typer") or last.f_code is main.__code__
+    return last.f_globals["__name__"].partition(".")[0] in ("rich", "typer") or last.f_code is _run.__code__
 
 
 def _report(error: Exception) -> str:

@@ -168,13 +168,8 @@ def test_ctrl_c_while_modules_are_imported_shows_no_traceback(seconds):
     assert process.returncode in (-signal.SIGINT, 130, 2, 1)  # 2: it had already failed
 
 
-def test_ctrl_c_while_commands_are_put_together_shows_no_traceback(monkeypatch):
-    """After all modules are imported, and before a command begins."""
-
-    def interrupted(**_):
-        signal.raise_signal(signal.SIGINT)
-
-    monkeypatch.setattr(cli, "app", interrupted)
+def ended_by_ctrl_c():
+    """The exit status of the command line, which is interrupted."""
     before = [(number, signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM)]
     try:
         with pytest.raises(SystemExit) as ended:
@@ -183,7 +178,19 @@ def test_ctrl_c_while_commands_are_put_together_shows_no_traceback(monkeypatch):
         for number, handler in before:
             signal.signal(number, handler)
         Terminated.asked = None
-    assert ended.value.code == 130
+    return ended.value.code
+
+
+def test_ctrl_c_while_commands_are_put_together_shows_no_traceback(monkeypatch):
+    """After all modules are imported, and before a command begins."""
+    monkeypatch.setattr(cli, "app", lambda **_: signal.raise_signal(signal.SIGINT))
+    assert ended_by_ctrl_c() == 130
+
+
+def test_ctrl_c_while_an_error_is_reported_shows_no_traceback(monkeypatch):
+    monkeypatch.setattr(cli, "say", lambda *_, **__: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(sys, "argv", ["mh4", ""])
+    assert ended_by_ctrl_c() == 130
 
 
 def test_ctrl_c_at_exit_shows_no_traceback(tmp_path):
