@@ -7,6 +7,9 @@ gate; the cell takes part in both gates, by full matrices (peepholes); and dropo
 direction on input, state and, in the gates, cell (Gal and Ghahramani 2016), instead of one for both directions on the
 input and DropConnect on the recurrent weights. Trains with preset ``paper`` and writes UAS and LAS on dev to
 ``experiments/results/published-cell``; runs that have a result are skipped. ``--report`` prints the table.
+
+``--set length_noise=20 --set single_root=false --results FOLDER``, on treebanks without subtypes of relations, also
+forms batches and reads trees as the toolkit does.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from provenance import describe_commit, describe_hardware, describe_versions
 
 from mh4.api import configure
 from mh4.models import bilstm_encoder, word_encoder
+from mh4.parsers.config import parse_settings
 from mh4.training.job import TrainingJob
 from mh4.training.running import run_training
 
@@ -36,9 +40,9 @@ def use_published_cell() -> None:
         module.BiLSTM = CoupledBiLSTM  # type: ignore[attr-defined]
 
 
-def train(treebank: Path, decoder: str, seed: int, folder: Path) -> dict[str, Any]:
+def train(treebank: Path, decoder: str, seed: int, settings: dict[str, str], folder: Path) -> dict[str, Any]:
     """Do one run of ``paper``, resuming it if it was stopped."""
-    config = configure(decoder=decoder, preset="paper", seed=seed)
+    config = configure(decoder=decoder, preset="paper", seed=seed, settings=settings)
     parts = (part_path(treebank, part) for part in ("train", "dev"))
     progress = run_training(TrainingJob(*parts, folder, config, device="cpu", threads=1, resume=True))
     return {
@@ -69,10 +73,12 @@ def main() -> None:
     parser.add_argument("treebanks", type=Path, nargs="*", help="folders with train and dev files")
     parser.add_argument("--decoders", nargs="+", default=["mst"])
     parser.add_argument("--seeds", nargs="+", type=int, default=[1])
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the model")
     parser.add_argument("--work", type=Path, default=Path("runs/published-cell"), help="models, outside the repository")
     parser.add_argument("--results", type=Path, default=FOLDER)
     parser.add_argument("--report", action="store_true")
     arguments = parser.parse_args()
+    settings = parse_settings(arguments.set)
     use_published_cell()
     arguments.results.mkdir(parents=True, exist_ok=True)
     for treebank in arguments.treebanks:
@@ -80,10 +86,10 @@ def main() -> None:
             for seed in arguments.seeds:
                 name = f"{treebank.name}-{decoder}-{seed}"
                 path = arguments.results / f"{name}.json"
-                own = {"treebank": treebank.name, "decoder": decoder, "seed": seed}
+                own = {"treebank": treebank.name, "decoder": decoder, "seed": seed, "settings": settings or None}
                 if read_kept(path, own) is not None:
                     continue
-                result = own | train(treebank, decoder, seed, arguments.work / name)
+                result = own | train(treebank, decoder, seed, settings, arguments.work / name)
                 known = {"versions": describe_versions(), "hardware": describe_hardware("cpu")}
                 write_result(path, {**result, "commit": describe_commit(), **known})
     if arguments.report:

@@ -1,11 +1,16 @@
 """The LSTM cell of the published toolkit, against the formulas of its library applied step by step."""
 
+import json
+import sys
+
+import published_cell
 import pytest
 import torch
 from coupled_lstm import CoupledBiLSTM, CoupledLayer
 from published_cell import use_published_cell
 
 from mh4.models.layers import Steps
+from mh4.training.schedule import Progress
 
 
 def one_direction(layer, back, x, state_mask, cell_mask):
@@ -80,3 +85,31 @@ def test_every_model_has_the_cell(monkeypatch):
     use_published_cell()
     assert isinstance(bilstm_encoder.SentenceEncoder(BiLSTMConfig()).lstm, CoupledBiLSTM)
     assert word_encoder.BiLSTM is CoupledBiLSTM
+
+
+def test_settings_are_handed_on_and_kept_with_the_result(monkeypatch, tmp_path):
+    jobs = []
+
+    def trained(job):
+        jobs.append(job)
+        return Progress(best_uas=83.0, best_las=77.0)
+
+    monkeypatch.setattr(published_cell, "run_training", trained)
+    monkeypatch.setattr(published_cell, "use_published_cell", lambda: None)
+    treebank = tmp_path / "xx"
+    treebank.mkdir()
+    for part in ("train", "dev"):
+        (treebank / f"xx-ud-{part}.conllu").touch()
+    command = ["published_cell.py", str(treebank), "--results", str(tmp_path), "--seeds", "2"]
+    settings = ["--set", "length_noise=20", "--set", "single_root=false"]
+    monkeypatch.setattr(sys, "argv", [*command, *settings])
+    published_cell.main()
+    published_cell.main()  # finds the result
+    (job,) = jobs
+    assert (job.config.decoder, job.config.seed, job.config.single_root) == ("mst", 2, False)
+    assert job.config.training.length_noise == 20
+    result = json.loads((tmp_path / "xx-mst-2.json").read_text())
+    assert result["settings"] == {"length_noise": "20", "single_root": "false"}
+    monkeypatch.setattr(sys, "argv", command)
+    with pytest.raises(SystemExit, match="other settings"):
+        published_cell.main()
