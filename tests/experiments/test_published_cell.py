@@ -106,7 +106,7 @@ def test_settings_are_handed_on_and_kept_with_the_result(monkeypatch, tmp_path):
     published_cell.main()
     published_cell.main()  # finds the result
     (job,) = jobs
-    assert (job.config.decoder, job.config.seed, job.config.single_root) == ("mst", 2, False)
+    assert (job.config.decoder, job.config.training.seed, job.config.single_root) == ("mst", 2, False)
     assert job.config.training.length_noise == 20
     result = json.loads((tmp_path / "xx-mst-2.json").read_text())
     assert result["settings"] == {"length_noise": "20", "single_root": "false"}
