@@ -85,6 +85,8 @@ class Decoder(ABC):
         Whether the best derivation is guaranteed.
     has_outside_pass : bool
         Whether `max_marginals` takes one outside pass rather than a decode per arc.
+    has_fast_margins : bool
+        Whether `margins` takes a few decodes rather than one for each word.
     has_marginals : bool
         Whether it can sum over derivations: `marginals`, `log_partition`, `sample`.
     """
@@ -96,6 +98,7 @@ class Decoder(ABC):
     tree_class: str
     exact: bool = True
     has_outside_pass: bool = False
+    has_fast_margins: bool = False
     has_marginals: bool = False
 
     def __init__(self, single_root: bool = True, memory_limit: int = DEFAULT_MEMORY_LIMIT) -> None:

@@ -69,7 +69,7 @@ class Eisner(ArcFactored):
 
     name = "eisner"
     tree_class = "projective"
-    has_outside_pass = has_marginals = True
+    has_outside_pass = has_fast_margins = has_marginals = True
     projective = True
     kernel = staticmethod(_decode)
     kernel_of_batch = staticmethod(_decode_batch)

@@ -151,7 +151,7 @@ class MH3(Decoder):
 
     name = "mh3"
     tree_class = "projective"
-    has_outside_pass = has_marginals = True
+    has_outside_pass = has_fast_margins = has_marginals = True
     channels = ("shift", "la", "ra")
     roles = (("s0", "b0"),) * 3
     shared = ((("shift", "column"),), (("la", "row"), ("ra", "row")))

@@ -98,7 +98,7 @@ class MH4(Decoder):
     """Base class of the two MH4 decoders."""
 
     tree_class = "mh4"
-    has_outside_pass = has_marginals = True
+    has_outside_pass = has_fast_margins = has_marginals = True
     hybrid: ClassVar[bool]
 
     def chart_bytes(self, n: int) -> int:

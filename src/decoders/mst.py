@@ -192,7 +192,7 @@ class MST(ArcFactored):
 
     name = "mst"
     tree_class = "all"
-    has_marginals = True
+    has_fast_margins = has_marginals = True
     projective = False
     kernel = staticmethod(_decode)
     kernel_of_batch = staticmethod(_decode_batch)

@@ -82,6 +82,15 @@ def check_k_best(name, n, seed, kind, single_root, k):
 
 
 @every_decoder
+def test_slow_margins_take_a_decode_per_word(name, monkeypatch):
+    decoder, runs = get_decoder(name), []
+    run = type(decoder)._run
+    monkeypatch.setattr(type(decoder), "_run", lambda self, *arguments: runs.append(1) or run(self, *arguments))
+    decoder.margins(*problem(name, 12, 1))
+    assert (len(runs) <= 2) == decoder.has_fast_margins
+
+
+@every_decoder
 @given(n=st.sampled_from(LENGTHS), seed=st.integers(0, 2**32 - 1), kind=kinds, single_root=st.booleans())
 @settings(max_examples=EXAMPLES)
 def test_max_marginals_are_the_best_of_all_trees_with_the_arc(name, n, seed, kind, single_root):

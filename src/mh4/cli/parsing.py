@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mh4 import IMPORTED_AT
-from mh4.data.errors import quote
+from mh4.data.errors import counted, quote
 from mh4.data.files import check_apart, check_input, check_output, named_path
 from mh4.data.folders import is_folder_name, pair_files
 from mh4.data.writing import output_format
@@ -136,7 +136,7 @@ def parse(
     seconds = time.perf_counter() - ready
     report_skipped(errors)
     say(
-        f"{count.sentences} sentences, {count.words} words, {count.words / seconds:.0f} words/s; "
+        f"{counted(count.sentences, 'sentence')}, {counted(count.words, 'word')}, {count.words / seconds:.0f} words/s; "
         f"start-up {ready - IMPORTED_AT:.1f} s",
     )
 

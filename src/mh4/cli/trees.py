@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from mh4.data.errors import counted
 from mh4.data.files import check_input
 
 from .options import DecodingThreadsOption, SkipBadOption, TreeClass, error_policy, output, report_skipped, say
@@ -114,13 +115,13 @@ def transform(
     )
     report_skipped(errors)
     say(
-        f"{totals.sentences} sentences, {totals.words} words; "
-        f"{totals.changed_arcs} arcs changed in {totals.changed_sentences} sentences",
+        f"{counted(totals.sentences, 'sentence')}, {counted(totals.words, 'word')}; "
+        f"{counted(totals.changed_arcs, 'arc')} changed in {counted(totals.changed_sentences, 'sentence')}",
     )
     if count:
         mean = Decimal(totals.log_mean_trees).exp()  # may exceed the range of floats
         say(
-            f"{totals.ambiguous_sentences} sentences have several optimal projective trees; "
+            f"several optimal projective trees: {counted(totals.ambiguous_sentences, 'sentence')}; "
             f"geometric mean of their number over all sentences: {mean:.4g}",
         )
 
@@ -155,6 +156,7 @@ def oracle(
     totals = write_computations(source, target, system, policy, sequences_only=sequences, errors=errors)
     report_skipped(errors)
     say(
-        f"{totals.sentences} sentences, {totals.words} words; {totals.transitions} transitions; "
+        f"{counted(totals.sentences, 'sentence')}, {counted(totals.words, 'word')}, "
+        f"{counted(totals.transitions, 'transition')}; "
         f"attainable accuracy {totals.accuracy:.2f} %",
     )

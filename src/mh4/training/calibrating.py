@@ -22,6 +22,8 @@ from mh4.trees.reliability import CalibrationReport, report_calibration
 
 from .treebanks import Files, by_name, listed, read_treebanks
 
+SLOW_BEYOND = 60  # words, for decoders whose margins take a decode per word: 1ec needs a second here, 19 s for 94 words
+
 log = logging.getLogger("mh4")
 
 
@@ -56,7 +58,8 @@ def calibrate(
     model
         The folder of a model with an exact decoder, or the name of a downloaded one.
     treebank
-        CoNLL-U with gold trees; for a model of several treebanks, such files by name.
+        CoNLL-U with gold trees; for a model of several treebanks, such files by name. Sentences that are parsed in
+        pieces are left out, with ``1ec`` also those of more than 60 words.
     device, threads
         See `mh4.load`.
     errors : {"raise", "skip"} or callable
@@ -76,9 +79,7 @@ def calibrate(
     read = {one.name: one.sentences for one in read_treebanks(treebank, errors)}
     golds, predictions = _predicted(parser, read)
     if not golds:
-        raise DataError(
-            f"{listed(treebank)}: every sentence has more than {parser.longest} words, and is parsed in pieces"
-        )
+        raise DataError(f"{listed(treebank)}: every sentence has more than {_longest(parser)} words (add shorter ones)")
     try:
         calibration = Calibration.fit(predictions, golds)
     except DataError as error:
@@ -90,14 +91,19 @@ def calibrate(
         return Calibrated(calibration, None)
 
 
+def _longest(parser: ChartParser) -> int:
+    """Words in the longest sentence to calibrate on: longer ones are parsed in pieces, or their margins are slow."""
+    return parser.longest if parser.decoder.has_fast_margins else min(parser.longest, SLOW_BEYOND)
+
+
 def _predicted(
     parser: ChartParser, treebanks: Mapping[str | None, Sequence[Sentence]]
 ) -> tuple[list[Sentence], list[Annotation]]:
-    """Gold trees and predictions with margins. Drop sentences parsed in pieces: they have no margins."""
+    """Gold trees and predictions with margins, of sentences that are not too long."""
     golds: list[Sentence] = []
     predictions: list[Annotation] = []
     for name, sentences in treebanks.items():
-        whole = [sentence for sentence in sentences if len(sentence) <= parser.longest]
+        whole = [sentence for sentence in sentences if len(sentence) <= _longest(parser)]
         golds += whole
         predictions += parser.predict_with_margins(whole, name)
     return golds, predictions

@@ -106,7 +106,7 @@ def test_parse_from_pipe_to_pipe_with_windows_line_ends(small_model):
     assert lines[0] == "# sent_id = s1"
     assert lines[1].split("\t")[:6] == ["1", "A", "a", "DET", "DT", "_"]
     assert {lines[1].split("\t")[6], lines[2].split("\t")[6]} in ({"0", "1"}, {"0", "2"})
-    assert b"1 sentences, 2 words" in result.stderr
+    assert b"1 sentence, 2 words" in result.stderr
 
 
 def test_a_file_called_like_standard_input_is_parsed(run, tmp_path, monkeypatch):

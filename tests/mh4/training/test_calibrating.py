@@ -107,6 +107,18 @@ def test_sentences_that_are_parsed_in_pieces_are_left_out(model, dev, monkeypatc
         calibrate(model, dev[0].source, device="cpu")
 
 
+def test_sentences_whose_margins_are_slow_are_left_out(model, dev, monkeypatch):
+    short = [sentence for sentence in dev if len(sentence) <= 14]
+    parser = ChartParser.load(model, device="cpu")
+    expected = [Calibration.fit(parser.predict_with_margins(own), own) for own in (dev, short)]
+    monkeypatch.setattr("mh4.training.calibrating.SLOW_BEYOND", 14)
+    for fast, calibration in zip((True, False), expected, strict=True):
+        monkeypatch.setattr(type(parser.decoder), "has_fast_margins", fast)
+        (model / CALIBRATION).unlink()
+        calibrate_best(parser, dev, model)
+        assert Calibration.load(model) == calibration
+
+
 @pytest.mark.parametrize("lengths", [(30,), (12, 12), (29, 1)])
 def test_few_words_suffice_though_their_halves_do_not(model, tmp_path, lengths):
     sentences = [

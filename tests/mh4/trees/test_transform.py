@@ -51,7 +51,7 @@ def test_only_the_changed_arc_changes(tmp_path):
     expected = HEARING.replace("issue today.\n", "issue today.\n# changed_arcs = 1\n")
     expected = expected.replace("\t2\tnmod\t2:nmod", "\t3\tnmod\t2:nmod")  # lifted to the head of its head
     assert text == expected
-    assert totals == "1 sentences, 8 words; 1 arcs changed in 1 sentences\n"
+    assert totals == "1 sentence, 8 words; 1 arc changed in 1 sentence\n"
 
 
 def test_arcs_are_marked_in_misc(tmp_path):
@@ -204,7 +204,7 @@ def test_optimal_projective_trees_are_counted(tmp_path):
     assert second == ["# changed_arcs = 1", f"# optimal_projective_trees = {other}"]
     mean = (count * count * other) ** (1 / 3)
     assert totals.splitlines()[1] == (
-        "2 sentences have several optimal projective trees; "
+        "several optimal projective trees: 2 sentences; "
         f"geometric mean of their number over all sentences: {Decimal(mean):.4g}"
     )
 
@@ -229,7 +229,7 @@ def test_a_projective_sentence_is_counted_too_and_an_earlier_count_goes(tmp_path
     assert [line for line in twice.splitlines() if line[0:1] != "#"] == [
         line for line in once.splitlines() if line[0:1] != "#"
     ]
-    assert "0 sentences have several optimal projective trees; " in totals
+    assert "several optimal projective trees: 0 sentences; " in totals
     assert totals.endswith("over all sentences: 1\n")
 
 
