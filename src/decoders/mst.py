@@ -18,6 +18,83 @@ from .numbers import check_numbers, derivation_score
 LARGEST_SCORE = 1e30  # small enough for n of them to sum to a float32
 
 
+# Rows of a table of nodes: the words, then the contracted cycles. The arc of a node is the best one into it.
+HEAD, WORD = 0, 1  # of the arc: its head, and the word that it enters
+CYCLE = 2  # the cycle that swallowed the node, 0 if none did
+ROW = 3  # of `into` and `word`
+AROUND = 4  # the outermost node around each word
+ON_PATH, ATTACHED = 5, 6  # attached: the chosen arcs lead to the node from the root
+PATH = 7  # the nodes on it, in order
+
+
+@njit(nogil=True)
+def _weigh_arcs(scores, arc_bonus, n):
+    """Weights of the best arcs from each word h into the component whose row is r, and the words where they enter."""
+    into = np.empty((n + 1, n + 1))
+    word = np.empty((n + 1, n + 1), np.int32)
+    for d in range(1, n + 1):
+        for h in range(n + 1):
+            into[d, h] = -np.inf if h == d else np.float64(scores[0, h, d]) + np.float64(arc_bonus[h, d])
+            word[d, h] = d
+    return into, word
+
+
+@njit(nogil=True)
+def _best_head(row, single_root):
+    head = 0
+    best = -np.inf if single_root else row[0]
+    for h in range(1, row.shape[0]):
+        if row[h] > best:
+            best = row[h]
+            head = h
+    return head
+
+
+@njit(nogil=True)
+def _contract(into, word, nodes, first, length, cycle):
+    """Contract the end of the path, from the node ``first`` on; return the length of the path before it.
+
+    An arc into the cycle loses the weight of the arc that it replaces.
+    """
+    n = into.shape[0] - 1
+    keep = nodes[ROW, first]
+    lost = into[keep, nodes[HEAD, first]]
+    for h in range(n + 1):
+        into[keep, h] -= lost
+    while True:
+        length -= 1
+        member = nodes[PATH, length]
+        nodes[CYCLE, member] = cycle
+        if member == first:
+            break
+        other = nodes[ROW, member]
+        lost = into[other, nodes[HEAD, member]]
+        for h in range(n + 1):
+            weight = into[other, h] - lost
+            if weight > into[keep, h]:
+                into[keep, h] = weight
+                word[keep, h] = word[other, h]
+    for h in range(1, n + 1):
+        if nodes[CYCLE, nodes[AROUND, h]] == cycle:
+            nodes[AROUND, h] = cycle
+            into[keep, h] = -np.inf
+    nodes[ROW, cycle] = keep
+    return length
+
+
+@njit(nogil=True)
+def _expand(nodes, count, heads):
+    """Fill heads, the last cycle first: the arc into a cycle overrules the arcs of the nodes in it around its word."""
+    for node in range(count - 1, 0, -1):
+        inner = nodes[WORD, node]
+        if inner > 0:
+            member = inner
+            while member != node:
+                nodes[WORD, member] = 0  # overruled
+                member = nodes[CYCLE, member]
+            heads[inner] = nodes[HEAD, node]
+
+
 @njit(nogil=True)
 def _mst(scores, arc_bonus, single_root, heads, parts):
     """Fill heads and parts with the best tree, return the number of parts; −1 if every tree is forbidden.
@@ -28,101 +105,42 @@ def _mst(scores, arc_bonus, single_root, heads, parts):
     root arc is taken only where no other arc is left. If one root child is possible, the result has just one.
     """
     n = heads.shape[0] - 1
-    # into[r, h]: weight of the best arc from word h into the component whose row is r; word[r, h]: where it enters.
-    into = np.empty((n + 1, n + 1))
-    word = np.empty((n + 1, n + 1), np.int32)
-    for d in range(1, n + 1):
-        for h in range(n + 1):
-            into[d, h] = -np.inf if h == d else np.float64(scores[0, h, d]) + np.float64(arc_bonus[h, d])
-            word[d, h] = d
-
-    # Nodes 1…n are the words, the others contracted cycles. A node's arc is the best one into it.
-    tables = np.zeros((8, 2 * n + 1), np.int32)  # one allocation: eight would take as long as a short sentence
-    arc_head, arc_word = tables[0], tables[1]
-    cycle_of = tables[2]  # the cycle that swallowed a node, 0 if none did
-    row_of = tables[3]
-    node_of = tables[4]  # the outermost node around each word
-    on_path, attached = tables[5], tables[6]  # attached: the chosen arcs lead to it from the root
-    path = tables[7]
+    into, word = _weigh_arcs(scores, arc_bonus, n)
+    nodes = np.zeros((8, 2 * n + 1), np.int32)  # one allocation: eight would take as long as a short sentence
     for d in range(n + 1):
-        row_of[d] = node_of[d] = d
-    attached[0] = True
-    nodes = n + 1
+        nodes[ROW, d] = nodes[AROUND, d] = d
+    nodes[ATTACHED, 0] = True
+    count = n + 1
     root_children = 0
 
     for start in range(1, n + 1):
-        if attached[node_of[start]]:
-            continue
-        node = node_of[start]
-        path[0] = node
-        on_path[node] = True
-        length = 1
-        while length > 0:
-            row = into[row_of[node]]
-            head = 0
-            best = -np.inf if single_root else row[0]
-            for h in range(1, n + 1):
-                if row[h] > best:
-                    best = row[h]
-                    head = h
+        node = nodes[AROUND, start]
+        length = 0  # of the path, which begins at this node and follows its arc up
+        while not nodes[ATTACHED, node]:
+            nodes[PATH, length] = node
+            nodes[ON_PATH, node] = True
+            length += 1
+            row = into[nodes[ROW, node]]
+            head = _best_head(row, single_root)
             if head == 0:
                 if row[0] == -np.inf:
                     return -1
                 root_children += 1
-            arc_head[node] = head
-            arc_word[node] = word[row_of[node], head]
-            source = node_of[head]
-            if attached[source]:
+            nodes[HEAD, node] = head
+            nodes[WORD, node] = word[nodes[ROW, node], head]
+            source = nodes[AROUND, head]
+            if nodes[ATTACHED, source]:
                 for p in range(length):
-                    attached[path[p]] = True
-                length = 0
-            elif not on_path[source]:
+                    nodes[ATTACHED, nodes[PATH, p]] = True
+            elif not nodes[ON_PATH, source]:
                 node = source
-                path[length] = node
-                on_path[node] = True
-                length += 1
-            else:  # a cycle: the path from source to here. An arc into it loses the weight of the arc that it replaces.
-                cycle = nodes
-                nodes += 1
-                keep = row_of[source]
-                lost = into[keep, arc_head[source]]
-                for h in range(n + 1):
-                    into[keep, h] -= lost
-                while True:
-                    length -= 1
-                    member = path[length]
-                    cycle_of[member] = cycle
-                    if member == source:
-                        break
-                    other = row_of[member]
-                    lost = into[other, arc_head[member]]
-                    for h in range(n + 1):
-                        weight = into[other, h] - lost
-                        if weight > into[keep, h]:
-                            into[keep, h] = weight
-                            word[keep, h] = word[other, h]
-                for h in range(1, n + 1):
-                    if cycle_of[node_of[h]] == cycle:
-                        node_of[h] = cycle
-                        into[keep, h] = -np.inf
-                row_of[cycle] = keep
-                node = cycle
-                path[length] = node
-                on_path[node] = True
-                length += 1
+            else:
+                length = _contract(into, word, nodes, source, length, count)
+                node = count
+                count += 1
     if single_root and root_children != 1:
         return -1
-
-    # Expand the cycles, the last one first: the arc into a cycle overrules the arcs of the nodes in it around its word.
-    for node in range(nodes - 1, 0, -1):
-        inner = arc_word[node]
-        if inner > 0:
-            head = arc_head[node]
-            member = inner
-            while member != node:
-                arc_word[member] = 0  # overruled
-                member = cycle_of[member]
-            heads[inner] = head
+    _expand(nodes, count, heads)
     return fill_parts(heads, parts)
 
 

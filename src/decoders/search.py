@@ -17,6 +17,13 @@ from .numbers import check_numbers, derivation_score
 from .tree_batch import TreeBatch
 
 SHIFT = len(REDUCES)  # behind the reduces
+
+# Columns of the table of states. A state that puts a word on the stack owns the stack cell of the same number.
+PARENT, MOVE = 0, 1
+TOP = 2  # the topmost stack cell
+WORD, BELOW = 3, 4  # of a stack cell: its word, and the cell below it
+FRONT = 5  # the first word in the buffer
+
 SEARCH_FORMS = "exact, greedy, beam:K with K = 1, 2, …"
 
 
@@ -48,6 +55,80 @@ def _push_key(key, word):
     return mixed ^ (mixed >> np.uint64(29))
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _propose(scores, arc_bonus, reduces, single_root, states, totals, first, stop, moves, move_scores):
+    """List the legal moves from the states ``first`` … ``stop`` − 1, state and kind of each; return their number."""
+    end = scores.shape[1] - 1
+    count = 0
+    for state in range(first, stop):
+        top, b0 = states[state, TOP], states[state, FRONT]
+        s0 = states[top, WORD]
+        if b0 < end:
+            move_scores[count] = totals[state] + scores[0, s0, b0]
+            moves[count, 0], moves[count, 1] = state, SHIFT
+            count += 1
+        if s0 == 0:
+            continue
+        below = states[top, BELOW]
+        s1 = states[below, WORD]
+        s2 = states[states[below, BELOW], WORD] if s1 > 0 else -1
+        last = s1 == 0 and b0 == end
+        for reduce in range(6):
+            if reduces[reduce, 0] < 0:
+                continue
+            h, d = _arc(reduce, s2, s1, s0, b0)
+            if h < 0 or h == end or d == 0 or (single_root and h == 0 and not last):
+                continue
+            score = totals[state] + scores[reduces[reduce, 0], s0, b0] + arc_bonus[h, d]
+            if reduces[reduce, 1] >= 0:
+                score += scores[reduces[reduce, 1], s1, s0]
+            move_scores[count] = score
+            moves[count, 0], moves[count, 1] = state, reduce
+            count += 1
+    return count
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _advance(moves, move_scores, width, states, totals, keys, slots, first):
+    """Make the best moves, at most ``width`` into distinct configurations; return the end of the states ``first`` ….
+
+    ``slots``, an open hash table, holds the states of this step; older ones count as free.
+    """
+    order = np.argsort(-move_scores, kind="mergesort")  # stable: ties stay in order of generation
+    stop = first
+    for m in order:
+        if stop - first == width or move_scores[m] == -np.inf:
+            break
+        old, kind = moves[m, 0], moves[m, 1]
+        word, below, front = np.int32(-1), states[old, TOP], states[old, FRONT]
+        if kind == SHIFT:
+            word = front
+            front += 1
+        elif kind <= LA:  # s0 leaves the stack
+            below = states[below, BELOW]
+        else:
+            word = states[below, WORD]
+            below = states[states[below, BELOW], BELOW]
+        stack_key = keys[0, below] if word < 0 else _push_key(keys[0, below], word)
+        key = _push_key(stack_key, front)
+        slot = np.int64(key & np.uint64(slots.shape[0] - 1))
+        while slots[slot] >= first and keys[1, slots[slot]] != key:
+            slot = (slot + 1) & (slots.shape[0] - 1)
+        if slots[slot] >= first:
+            continue
+        slots[slot] = stop
+        keys[1, stop] = key
+        states[stop, PARENT], states[stop, MOVE], states[stop, FRONT] = old, kind, front
+        totals[stop] = move_scores[m]
+        states[stop, TOP] = below
+        if word >= 0:
+            states[stop, TOP] = stop
+            states[stop, WORD], states[stop, BELOW] = word, below
+            keys[0, stop] = stack_key
+        stop += 1
+    return stop
+
+
 @njit(cache=True, nogil=True)
 def _beam_search(scores, arc_bonus, single_root, width, reduces, heads, parts):
     """Fill heads and parts with the best derivation found, return the number of parts; −1 if the beam died out.
@@ -59,112 +140,33 @@ def _beam_search(scores, arc_bonus, single_root, width, reduces, heads, parts):
     Configurations that agree in stack and buffer have the same future, so only the best of them stays in the beam.
     """
     n = heads.shape[0] - 1
-    end = n + 1
-    # States of all steps in a row; a state that puts a word on the stack owns the stack cell of the same number.
-    most = 2 * n * width + 1
-    parent = np.empty(most, np.int32)
-    move = np.empty(most, np.int8)
-    top = np.empty(most, np.int32)
-    cell_word = np.empty(most, np.int32)
-    cell_below = np.empty(most, np.int32)
-    cell_key = np.empty(most, np.uint64)  # hash of the stack from this cell down
-    first_in_buffer = np.empty(most, np.int32)
-    total = np.empty(most)
-    key = np.empty(most, np.uint64)
-    seen = 4
-    while seen < 2 * width:
-        seen *= 2
-    table = np.full(seen, -1, np.int32)  # open hash table of the states of one step; older entries count as free
+    states = np.empty((2 * n * width + 1, 6), np.int32)
+    totals = np.empty(len(states))
+    keys = np.empty((2, len(states)), np.uint64)  # hashes of the stack from a cell down, and of the configuration
+    size = 4
+    while size < 2 * width:
+        size *= 2
+    slots = np.full(size, -1, np.int32)
+    moves, move_scores = np.empty((7 * width, 2), np.int32), np.empty(7 * width)
 
-    candidate_score = np.empty(7 * width)
-    candidate_state = np.empty(7 * width, np.int32)
-    candidate_move = np.empty(7 * width, np.int8)
-
-    top[0] = cell_word[0] = 0
-    cell_below[0] = parent[0] = -1
-    cell_key[0] = np.uint64(1)
-    first_in_buffer[0] = 1
-    total[0] = 0.0
-    start = 0
-    stop = 1
+    states[0, TOP] = states[0, WORD] = 0
+    states[0, PARENT] = states[0, BELOW] = -1
+    states[0, FRONT] = 1
+    totals[0] = 0.0
+    keys[0, 0] = np.uint64(1)
+    first, stop = 0, 1
     for _ in range(2 * n):
-        count = 0
-        for state in range(start, stop):
-            s0 = cell_word[top[state]]
-            b0 = first_in_buffer[state]
-            if b0 < end:
-                candidate_score[count] = total[state] + scores[0, s0, b0]
-                candidate_state[count] = state
-                candidate_move[count] = SHIFT
-                count += 1
-            if s0 == 0:
-                continue
-            below = cell_below[top[state]]
-            s1 = cell_word[below]
-            s2 = cell_word[cell_below[below]] if s1 > 0 else -1
-            last = s1 == 0 and b0 == end
-            for reduce in range(6):
-                if reduces[reduce, 0] < 0:
-                    continue
-                h, d = _arc(reduce, s2, s1, s0, b0)
-                if h < 0 or h == end or d == 0 or (single_root and h == 0 and not last):
-                    continue
-                score = total[state] + scores[reduces[reduce, 0], s0, b0] + arc_bonus[h, d]
-                if reduces[reduce, 1] >= 0:
-                    score += scores[reduces[reduce, 1], s1, s0]
-                candidate_score[count] = score
-                candidate_state[count] = state
-                candidate_move[count] = reduce
-                count += 1
-
-        order = np.argsort(-candidate_score[:count], kind="mergesort")  # stable: ties stay in order of generation
-        start = stop
-        for c in order:
-            if stop - start == width or candidate_score[c] == -np.inf:
-                break
-            old = candidate_state[c]
-            kind = candidate_move[c]
-            new_word = -1
-            new_below = top[old]
-            new_buffer = first_in_buffer[old]
-            if kind == SHIFT:
-                new_word = new_buffer
-                new_buffer += 1
-            elif kind <= LA:  # s0 leaves the stack
-                new_below = cell_below[new_below]
-            else:
-                new_word = cell_word[new_below]
-                new_below = cell_below[cell_below[new_below]]
-            stack_key = cell_key[new_below] if new_word < 0 else _push_key(cell_key[new_below], new_word)
-            new_key = _push_key(stack_key, new_buffer)
-            slot = np.int64(new_key & np.uint64(seen - 1))
-            while table[slot] >= start and key[table[slot]] != new_key:
-                slot = (slot + 1) & (seen - 1)
-            if table[slot] >= start:
-                continue
-            table[slot] = stop
-            key[stop] = new_key
-            parent[stop] = old
-            move[stop] = kind
-            first_in_buffer[stop] = new_buffer
-            total[stop] = candidate_score[c]
-            if new_word < 0:
-                top[stop] = new_below
-            else:
-                top[stop] = stop
-                cell_word[stop] = new_word
-                cell_below[stop] = new_below
-                cell_key[stop] = stack_key
-            stop += 1
-        if stop == start:
+        count = _propose(scores, arc_bonus, reduces, single_root, states, totals, first, stop, moves, move_scores)
+        first, stop = stop, _advance(moves, move_scores[:count], width, states, totals, keys, slots, stop)
+        if stop == first:
             return -1
 
-    moves = np.empty(2 * n, np.int8)
-    state = start  # each step is sorted: its first state is its best
+    chosen = np.empty(2 * n, np.int8)
+    state = first  # each step is sorted: its first state is its best
     for step in range(2 * n - 1, -1, -1):
-        moves[step] = move[state]
-        state = parent[state]
-    return _replay(moves, reduces, heads, parts)
+        chosen[step] = states[state, MOVE]
+        state = states[state, PARENT]
+    return _replay(chosen, reduces, heads, parts)
 
 
 @njit(cache=True, nogil=True)

@@ -14,6 +14,8 @@ import numpy as np
 from numba import njit
 
 NONE, CONSUMED, FRESH = range(3)  # the paper's N, C and F: the state of the current component
+VALUE, NEXT, WORD = 0, 1, 2  # columns of slots and entries, see `best_after`
+LISTED_AT = 1  # column of words, beside `VALUE`
 
 
 @njit(cache=True, nogil=True)
@@ -88,6 +90,45 @@ def components(stack, front, gold):
     return within, of_stack, of_words
 
 
+@njit(nogil=True)
+def _state_after(state, next_parent, next_root, parent, root):
+    """The state of the component after a reduction into a_i, with p≥(i) and P≥(i), of an element with the last two."""
+    if state == NONE or next_root != root:
+        return NONE
+    return state if next_parent == parent else FRESH
+
+
+@njit(nogil=True)
+def _offer(b, value, i, words, listed, count):
+    """List the word b at i, unless it is listed, and raise its value; return the number of listed words."""
+    if words[b, LISTED_AT] != i:
+        words[b, LISTED_AT] = i
+        words[b, VALUE] = value
+        listed[count] = b
+        return count + 1
+    words[b, VALUE] = max(words[b, VALUE], value)
+    return count
+
+
+@njit(nogil=True)
+def _with_room(entries, used, more):
+    """The entries, in a longer array if there is no room for so many more."""
+    if used + more <= entries.shape[0]:
+        return entries
+    longer = np.empty((2 * (used + more), entries.shape[1]), np.int32)
+    for entry in range(used):
+        for column in range(entries.shape[1]):
+            longer[entry, column] = entries[entry, column]
+    return longer
+
+
+@njit(nogil=True)
+def _link(slot, slots, first, i):
+    """Put a slot at the beginning of the list of i."""
+    slots[slot, NEXT] = first[i]
+    first[i] = slot
+
+
 @njit(cache=True, nogil=True)
 def best_after(stack, front, gold, first, last, no_right, linear):
     """The most gold arcs that any computation can build from a configuration on: the paper's sigma-max.
@@ -120,94 +161,61 @@ def best_after(stack, front, gold, first, last, no_right, linear):
         return total
 
     # score(i, j, q): slot 3j + q; one linked list of slots per i
-    first_score = np.full(k + 1, -1, np.int32)
-    score = np.empty(3 * (k + 1), np.int32)
-    following_score = np.empty(3 * (k + 1), np.int32)
-    # score'(i, b): one linked list of entries per i, in which a word may occur repeatedly
-    first_prime = np.full(k + 1, -1, np.int32)
-    entries = np.empty((8, 3), np.int32)  # word, value, next entry; grown on demand
-    used = 0
-    prime = np.empty(n + 1, np.int32)
-    primes = np.empty(n + 1, np.int32)
-    done_at = np.full(n + 1, -1, np.int32)
+    slots = np.empty((3 * (k + 1), 2), np.int32)
+    first_slot = np.full(k + 1, -1, np.int32)
+    # score'(i, b): one linked list of entries per i, in which a word may occur repeatedly; grown on demand
+    entries, used = np.empty((8, 3), np.int32), 0
+    first_entry = np.full(k + 1, -1, np.int32)
+    words = np.full((n + 1, 2), -1, np.int32)  # the best of the entries of a word
+    listed = np.empty(n + 1, np.int32)
 
-    score[3 * k + NONE] = 0
-    following_score[3 * k + NONE] = -1
-    first_score[k - 1] = 3 * k + NONE
+    slots[3 * k + NONE, VALUE] = 0
+    _link(3 * k + NONE, slots, first_slot, k - 1)
     best = 0
     for i in range(k - 1, -1, -1):
         # Section 6: if a_i is reduced without a gold arc, so is everything down to its lowest gold neighbour.
         jump = lowest[i] if linear and lowest[i] < i else i - 1
         new = 3 * i  # slots of score(i − 1, i, q)
         for slot in range(new, new + 3):
-            score[slot] = -1
+            slots[slot, VALUE] = -1
         count = 0
-        entry = first_prime[i]
+        entry = first_entry[i]
         while entry >= 0:
-            b = entries[entry, 0]
-            if done_at[b] != i:
-                done_at[b] = i
-                prime[b] = -1
-                primes[count] = b
-                count += 1
-            prime[b] = max(prime[b], entries[entry, 1])
-            entry = entries[entry, 2]
+            count = _offer(entries[entry, WORD], entries[entry, VALUE], i, words, listed, count)
+            entry = entries[entry, NEXT]
 
-        slot = first_score[i]
+        slot = first_slot[i]
         while slot >= 0:
-            following = following_score[slot]
-            arcs = score[slot]
+            following, arcs = slots[slot, NEXT], slots[slot, VALUE]
             j = slot // 3
             q = slot - 3 * j
             # a_j is reduced into a_i, which then gets its dependents in the remaining input
             found = arcs + children[i] + (gold[stack[j]] == stack[i])
             if q != NONE and leftmost_child[i] == next_root[j]:
                 found -= 1
-            if q == NONE or next_root[i] != next_root[j]:
-                state = NONE
-            elif next_parent[i] != next_parent[j]:
-                state = FRESH
-            else:
-                state = q
-            score[new + state] = max(score[new + state], found)
+            after = new + _state_after(q, next_parent[i], next_root[i], next_parent[j], next_root[j])
+            slots[after, VALUE] = max(slots[after, VALUE], found)
             # the gold head of a_j is shifted, a_j reduced into it
             if parent[j] > 0 and q != CONSUMED:
-                b = parent[j]
-                if done_at[b] != i:
-                    done_at[b] = i
-                    prime[b] = -1
-                    primes[count] = b
-                    count += 1
-                prime[b] = max(prime[b], arcs + (q == NONE))
+                count = _offer(parent[j], arcs + (q == NONE), i, words, listed, count)
             # a_i is reduced into a_j
-            if j < first or j >= last:
-                is_gold = gold[stack[i]] == stack[j]
-                if is_gold or not linear or lowest[j] < i:
-                    target = i - 1 if is_gold else jump
-                    score[slot] = arcs + is_gold
-                    if target >= 0:
-                        following_score[slot] = first_score[target]
-                        first_score[target] = slot
-                    else:
-                        best = max(best, score[slot])
+            is_gold = gold[stack[i]] == stack[j]
+            if (j < first or j >= last) and (is_gold or not linear or lowest[j] < i):
+                target = i - 1 if is_gold else jump
+                slots[slot, VALUE] = arcs + is_gold
+                if target >= 0:
+                    _link(slot, slots, first_slot, target)
+                else:
+                    best = max(best, slots[slot, VALUE])
             slot = following
 
-        if used + count > entries.shape[0]:
-            longer = np.empty((2 * (used + count), 3), np.int32)
-            for entry in range(used):
-                longer[entry, 0], longer[entry, 1], longer[entry, 2] = entries[entry]
-            entries = longer
+        entries = _with_room(entries, used, count)
         for at in range(count):
-            b = primes[at]
-            arcs = prime[b]
+            b = listed[at]
+            arcs = words[b, VALUE]
             # b is reduced into a_i, which then gets its dependents in the remaining input
-            if next_root[i] != root[b]:
-                state = NONE
-            elif next_parent[i] != b:
-                state = FRESH
-            else:
-                state = CONSUMED
-            score[new + state] = max(score[new + state], arcs + children[i])
+            after = new + _state_after(CONSUMED, next_parent[i], next_root[i], b, root[b])
+            slots[after, VALUE] = max(slots[after, VALUE], arcs + children[i])
             # a_i is reduced into its gold head, if that is b or above b in its component, or else into b
             target = i - 1
             if parent[i] > 0 and root[parent[i]] == root[b]:
@@ -218,20 +226,18 @@ def best_after(stack, front, gold, first, last, no_right, linear):
                     continue
                 target = jump
             if target >= 0:
-                entries[used, 0] = b
-                entries[used, 1] = arcs
-                entries[used, 2] = first_prime[target]
-                first_prime[target] = used
+                entries[used, WORD] = b
+                entries[used, VALUE] = arcs
+                _link(used, entries, first_entry, target)
                 used += 1
             else:
                 best = max(best, arcs)
 
         for slot in range(new, new + 3):
-            if score[slot] < 0:
+            if slots[slot, VALUE] < 0:
                 continue
             if i == 0:
-                best = max(best, score[slot])
+                best = max(best, slots[slot, VALUE])
             else:
-                following_score[slot] = first_score[i - 1]
-                first_score[i - 1] = slot
+                _link(slot, slots, first_slot, i - 1)
     return total + best
