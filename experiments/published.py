@@ -7,6 +7,9 @@ codes in UD 2.0, systems as in grid.py. Means and standard deviations are over f
 from typing import NamedTuple
 
 
+SEEDS = 5  # behind each mean and standard deviation
+
+
 class Cell(NamedTuple):
     """Mean in percent, and standard deviation in points; None where the paper gives none."""
 

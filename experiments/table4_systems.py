@@ -3,7 +3,8 @@
     python experiments/table4_systems.py
 
 Reads results of `grid.py` only. Shows UAS on the UD 2.0 development files with gold segmentation, for the model that is
-best there by LAS; mean and standard deviation over seeds. Differences are also given in published standard deviations.
+best there by LAS; mean and standard deviation over seeds. Differences are also given in published standard deviations,
+with Welch's t-test: how often chance alone, in our seeds and in the paper's five, would make a difference as large.
 Two more tables check the paper's observations: the order of the systems, and which arcs each finds.
 """
 
@@ -14,7 +15,8 @@ from functools import partial
 from statistics import mean
 
 from grid_results import ReportTable, Result, compare, group_runs, in_order, mean_deviation, run_table
-from published import DEV_UAS, GLOBAL_SYSTEMS, GREEDY_SYSTEMS, Cell
+from published import DEV_UAS, GLOBAL_SYSTEMS, GREEDY_SYSTEMS, SEEDS, Cell
+from scipy.stats import t as student
 
 ORDER = (*GLOBAL_SYSTEMS, *GREEDY_SYSTEMS, "ensemble")
 TREEBANKS = tuple(name for name in DEV_UAS if name != "avg")
@@ -40,6 +42,23 @@ def mean_uas(groups: Groups, treebank: str, system: str) -> float:
     return mean(result["dev_uas"] for result in groups[treebank, system])
 
 
+def p_value(cells: Sequence[tuple[Sequence[float], Cell | None]]) -> float | None:
+    """Two-sided p of Welch's t-test that our means over seeds are, on average over cells, the published ones.
+
+    None if a cell has no deviation, ours or the published one.
+    """
+    difference, variances = 0.0, []  # of means, with their degrees of freedom
+    for values, theirs in cells:
+        ours = mean_deviation(values)
+        if theirs is None or theirs.deviation is None or ours.deviation is None:
+            return None
+        difference += ours.mean - theirs.mean
+        variances += [(ours.deviation**2 / len(values), len(values) - 1), (theirs.deviation**2 / SEEDS, SEEDS - 1)]
+    total = sum(variance for variance, _ in variances)
+    freedom = total**2 / sum(variance**2 / own for variance, own in variances)
+    return float(2 * student.sf(abs(difference) / total**0.5, freedom))
+
+
 def uas_table(results: list[Result], preset: str) -> ReportTable:
     """A row per treebank and system; then, per system, the average over treebanks with our and published results."""
     groups = group_runs(results, preset)
@@ -52,15 +71,21 @@ def uas_table(results: list[Result], preset: str) -> ReportTable:
             uas = mean_deviation([run["dev_uas"] for run in runs])
             las = mean_deviation([run["dev_las"] for run in runs])
             theirs = DEV_UAS.get(treebank, {}).get(system)
-            rows.append([treebank, system, str(len(runs)), str(uas), *compare(uas, theirs), str(las)])
+            chance = _shown(p_value([([run["dev_uas"] for run in runs], theirs)]))
+            rows.append([treebank, system, str(len(runs)), str(uas), *compare(uas, theirs), chance, str(las)])
     for system in systems_of(groups):
         both = [name for name in treebanks_of(groups, [system]) if system in DEV_UAS.get(name, {})]
         if both:
             ours = Cell(mean(mean_uas(groups, name, system) for name in both), None)
             theirs = Cell(mean(DEV_UAS[name][system].mean for name in both), None)
-            rows.append([f"average of {len(both)}", system, "", str(ours), *compare(ours, theirs), ""])
-    columns = ["treebank", "system", "seeds", "UAS", "paper", "difference", "in paper's sd", "LAS"]
-    notes = ["Averages, ours and the paper's, are over the treebanks for which we have results."]
+            cells = [([run["dev_uas"] for run in groups[name, system]], DEV_UAS[name][system]) for name in both]
+            chance = _shown(p_value(cells))
+            rows.append([f"average of {len(both)}", system, "", str(ours), *compare(ours, theirs), chance, ""])
+    columns = ["treebank", "system", "seeds", "UAS", "paper", "difference", "in paper's sd", "p", "LAS"]
+    notes = [
+        "Averages, ours and the paper's, are over the treebanks for which we have results. p: Welch's t-test of our seeds "
+        "against the paper's five, not corrected for the number of cells."
+    ]
     return ReportTable(f"Table 4: development UAS, preset {preset}", columns, rows, notes, _command(preset))
 
 
@@ -125,6 +150,10 @@ def pooled_recall(run: Result, bins: Sequence[str]) -> float:
 def _crossing(run: Result, which: int) -> float:
     """Recall (0) or precision (1) on crossed arcs of dev."""
     return run["dev"]["crossing"][which]
+
+
+def _shown(p: float | None) -> str:
+    return "" if p is None else f"{p:.3f}"
 
 
 def _verdict(difference: float) -> str:

@@ -24,6 +24,7 @@ from grid_results import (
     write_result,
 )
 from published import DEV_UAS, TEST_LAS_NONPROJECTIVE, TEST_LAS_PROJECTIVE, Cell
+from scipy.stats import ttest_ind_from_stats
 
 EXPERIMENTS = Path(report.__file__).parent
 
@@ -118,12 +119,22 @@ def test_table4():
         "paper": "84.59 ± 0.50",
         "difference": "-0.09",
         "in paper's sd": "-0.2",
+        "p": "0.890",
         "LAS": "79.50 ± 0.71",
     }
     assert cell(table, "xx", "ensemble")["paper"] == ""
     average = cell(table, "average of 2", "mh4-hybrid")
     assert (average["UAS"], average["paper"]) == ("85.75", f"{(84.59 + 87.83) / 2:.2f}")
     assert [row[0] for row in table.rows[:7]] == ["hu"] * 5 + ["el"] * 2  # in the paper's order
+
+
+def test_how_often_chance_makes_a_difference_as_large():
+    one, other = ([84.0, 85.0], Cell(84.0, 0.5)), ([83.0, 83.5, 84.1], Cell(84.0, 0.2))
+    expected = ttest_ind_from_stats(84.5, 0.5**0.5, 2, 84.0, 0.5, 5, equal_var=False).pvalue
+    assert table4_systems.p_value([one]) == pytest.approx(expected)
+    assert table4_systems.p_value([one, one]) < expected < table4_systems.p_value([one, other])  # of opposite signs
+    for values, theirs in (([84.0], Cell(84.0, 0.5)), ([84.0, 85.0], Cell(84.0, None)), ([84.0, 85.0], None)):
+        assert table4_systems.p_value([one, (values, theirs)]) is None
 
 
 def test_order_of_the_systems():
@@ -206,6 +217,8 @@ def test_claims():
     claims = {row[0]: row[1:] for row in table.rows}
     within = next(row for claim, row in claims.items() if "within one published sd" in claim)
     assert within == ["6 of 8 cells; not el 1ec -4.1 sd, el mh4-hybrid -2.3 sd", "no"]
+    chance = next(row for claim, row in claims.items() if "by chance alone" in claim)
+    print(chance)
     fast = claims["fast, hu mh4-hybrid: within 0.2 UAS of paper, and as good as paper in a third of its time"]
     assert fast == ["+0.10 UAS (1 and 2 seeds), 0.12 of the steps, 0.23 of the time", "yes"]
     balanced = claims["balanced, hu mh4-hybrid: above paper, in less than its time"]
