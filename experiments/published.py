@@ -6,7 +6,6 @@ codes in UD 2.0, systems as in grid.py. Means and standard deviations are over f
 
 from typing import NamedTuple
 
-
 SEEDS = 5  # behind each mean and standard deviation
 
 

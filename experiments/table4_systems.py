@@ -83,8 +83,8 @@ def uas_table(results: list[Result], preset: str) -> ReportTable:
             rows.append([f"average of {len(both)}", system, "", str(ours), *compare(ours, theirs), chance, ""])
     columns = ["treebank", "system", "seeds", "UAS", "paper", "difference", "in paper's sd", "p", "LAS"]
     notes = [
-        "Averages, ours and the paper's, are over the treebanks for which we have results. p: Welch's t-test of our seeds "
-        "against the paper's five, not corrected for the number of cells."
+        "Averages, ours and the paper's, are over the treebanks for which we have results. p: Welch's t-test of our "
+        "seeds against the paper's five, not corrected for the number of cells."
     ]
     return ReportTable(f"Table 4: development UAS, preset {preset}", columns, rows, notes, _command(preset))
 
