@@ -264,7 +264,8 @@ class Product(torch.autograd.Function):
         rows = x.flatten(0, -2).contiguous()
         context.save_for_backward(rows, weight)
         own_bias = None if bias is None else bias.detach()
-        return multiply(rows, weight.t().contiguous(), own_bias).view(*x.shape[:-1], len(weight))
+        product = multiply(rows, weight.t().contiguous(), own_bias)
+        return product.resize_(*x.shape[:-1], len(weight))  # not a view, which others' models could not change in place
 
     @staticmethod
     def backward(context: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:

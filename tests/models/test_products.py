@@ -104,6 +104,14 @@ def test_layers_of_another_package_take_our_products(bias):
         torch.testing.assert_close(after, before, atol=1e-4, rtol=1e-4)
 
 
+def test_layers_of_another_package_may_change_products_in_place():
+    layer = Linear(9, COLUMNS)
+    product = layer(matrix(5, 9, 10).view(1, 5, 9)).permute(0, 2, 1)
+    product /= 2
+    product.sum().backward()
+    assert layer.bias.grad.tolist() == [2.5] * COLUMNS
+
+
 @pytest.mark.usefixtures("_wide_registers")
 def test_large_matrices_are_left_to_pytorch(monkeypatch):
     monkeypatch.setattr(products, "LARGE", 5 * COLUMNS - 1)
