@@ -33,6 +33,8 @@ class WordPieces(NamedTuple):
 class PieceVocabulary:
     """Splits words into pieces, each word on its own, so that a form has the same pieces in every sentence.
 
+    Words that spell a special piece, such as "[SEP]" or "</s>", are split like all others.
+
     Parameters
     ----------
     content
@@ -58,6 +60,9 @@ class PieceVocabulary:
         except Exception as error:  # the package raises nothing narrower
             raise FileError(TOKENIZER, f"is not a tokenizer: {error}") from None
         self.content = content
+        self._tokenizer.encode_special_tokens = True  # special pieces in a text are ordinary text
+        added = self._tokenizer.get_added_tokens_decoder()
+        self._special = {index for index, piece in added.items() if piece.special} - {unknown}
         encoded = self._tokenizer.encode("a")
         inner = [place for place, special in enumerate(encoded.special_tokens_mask) if not special] or [0]
         self.before = np.array(encoded.ids[: inner[0]], np.int64)
@@ -77,12 +82,19 @@ class PieceVocabulary:
         for form in forms:
             ids = known.get(form)
             if ids is None:
-                ids = self._tokenizer.encode(form, add_special_tokens=False).ids or self._unknown
-                known[form] = ids
+                known[form] = ids = self._pieces_of(form) or self._unknown
             of_words.append(ids)
         return WordPieces(
             np.array([i for ids in of_words for i in ids], np.int64), np.array([len(ids) for ids in of_words], np.int64)
         )
+
+    def _pieces_of(self, text: str) -> list[int]:
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+        if self._special.isdisjoint(ids):
+            return ids
+        if len(text) == 1:
+            return [i for i in ids if i not in self._special]
+        return [i for letter in text for i in self._pieces_of(letter)]  # Unigram models find special pieces in words
 
 
 def windows(counts: np.ndarray, room: int) -> tuple[np.ndarray, np.ndarray]:

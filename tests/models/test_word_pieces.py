@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny_bert import make_tokenizer
+from tokenizers import Tokenizer, models, pre_tokenizers
 
 from mh4.models.encoder import FileError
 from mh4.models.word_pieces import PieceBatch, PieceVocabulary, WordPieces, windows
@@ -56,6 +57,31 @@ def test_words_are_cut_each_by_itself(vocabulary):
     assert together.counts.tolist() == [len(own) for own in alone]
     assert vocabulary.pieces(["\x01"]).ids.tolist() == [1]  # a control character leaves no piece
     assert (vocabulary.before.tolist(), vocabulary.after.tolist()) == ([2], [3])
+
+
+def test_words_that_spell_special_pieces_are_ordinary(vocabulary):
+    for form in ("[SEP]", "a[CLS]b", "[PAD]"):
+        assert not {0, 2, 3} & {*vocabulary.pieces([form]).ids.tolist()}
+    assert vocabulary.before.tolist() == [2]
+
+
+def test_special_pieces_that_a_unigram_model_finds_in_words_are_split_into_letters():
+    pieces = [
+        ("</s>", 0.0),
+        ("<unk>", 0.0),
+        ("▁", -2.0),
+        ("▁a", -3.0),
+        ("<", -4.0),
+        ("/", -4.0),
+        ("s", -4.0),
+        (">", -4.0),
+    ]
+    tokenizer = Tokenizer(models.Unigram(pieces, 1))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.add_special_tokens(["</s>", "<unk>"])
+    vocabulary = PieceVocabulary(tokenizer.to_str().encode(), 1)
+    assert vocabulary.pieces(["a</s>", "as"]).ids.tolist() == [3, 2, 4, 2, 5, 2, 6, 2, 7, 3, 6]
+    assert vocabulary.pieces(["ö"]).ids.tolist() == [2, 1]  # the unknown piece is special, too
 
 
 def test_sentences_of_the_same_pieces_are_not_equal_if_their_words_differ():
