@@ -6,6 +6,7 @@ import bz2
 import gzip
 import lzma
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,8 +27,10 @@ _PACKED: dict[bytes, Callable[[BinaryIO], Any]] = {
     b"BZh": bz2.BZ2File,
     b"\xfd7zXZ": lzma.LZMAFile,
 }
+_ZIP = b"PK\x03\x04"  # first bytes of zip archives
 _FASTTEXT = b"\xba\x16\x4f\x2f"  # first bytes of fastText models
 _NUMERIC = b"0123456789+-.eE \t\r\n"
+_CONTROLS = bytes(range(32))
 
 
 class Entry(NamedTuple):
@@ -70,6 +73,8 @@ def read_vectors(
     with reader.opened() as stream:
         if stream.peek(len(_FASTTEXT)).startswith(_FASTTEXT):
             return _of_fasttext(path, most, wanted)
+        if stream.peek(len(_ZIP)).startswith(_ZIP):
+            raise reader.error("", "is a zip archive (unpack it, and name the file of vectors in it)")
         words: dict[str, None] = {}
         numbers = bytearray()
         for entry in reader.entries(stream):
@@ -110,7 +115,7 @@ class _Reader:
     def entries(self, stream: Any) -> Iterator[Entry]:
         """Yield all words in order."""
         total = self.path.stat().st_size
-        first = stream.readline(LONGEST)
+        first = stream.readline(LONGEST).removeprefix(BOM_UTF8)
         sizes = first.split()
         headed = len(sizes) == 2 and all(map(bytes.isdigit, sizes)) and len(first) < 50
         count = int(sizes[0]) if headed else None
@@ -139,6 +144,8 @@ class _Reader:
             lines = (line for part in ([first], lines) for line in part)
         for number, line in enumerate(lines, start=2 if headed else 1):
             place = f"line {number}"
+            if not line.strip() and not any(map(bytes.strip, lines)):
+                return
             fields = line.rsplit(None, self.size)
             word = fields[0].strip() if fields else b""
             extra = word.split()[1:]  # words may hold spaces, but a number at the end is one too many
@@ -148,6 +155,8 @@ class _Reader:
             numbers = line[line.index(word) + len(word) :]
             if numbers.translate(None, _NUMERIC):
                 wrong = next(field for field in fields[1:] if field.translate(None, _NUMERIC))
+                if wrong.translate(None, _CONTROLS) != wrong:
+                    raise self.error(place, "is not text (the names of word2vec's binary files must end in .bin)")
                 raise self.error(place, f"{_shown(wrong)} is not a finite number")
             yield Entry(self._decoded(word, place), numbers, place)
 
@@ -159,6 +168,8 @@ class _Reader:
             while done < count and (space := rest.find(b" ", start)) >= 0 and space + width < len(rest):
                 done += 1
                 place, end = f"word {done}", space + 1 + width
+                if done == 1 and not rest[space + 1 : space + 9].translate(None, _NUMERIC):
+                    raise self.error("", "is text (the names of text files must not end in .bin)")
                 yield Entry(self._decoded(rest[start:space].lstrip(b"\n"), place), rest[space + 1 : end], place)
                 start = end
             if start == 0 and len(rest) > CHUNK + width:

@@ -101,6 +101,13 @@ def test_words_may_hold_spaces(tmp_path):
     assert vectors.tolist() == [[1, 2], [3, 4], [5, 6], [7, 8]]
 
 
+@pytest.mark.parametrize("lines", [[HEADER, *LINES], LINES])
+def test_a_byte_order_mark_and_blank_lines_at_the_end_are_dropped(tmp_path, lines):
+    words, vectors = read(write(tmp_path / "v.vec", "\ufeff" + lines[0], *lines[1:], "", " "))
+    assert words == WORDS
+    np.testing.assert_array_equal(vectors, VECTORS)
+
+
 def test_progress_is_reported(tmp_path):
     path = write(tmp_path / "v.vec", *(f"w{i} 1 2" for i in range(10_000)))
     reports = []
@@ -192,6 +199,16 @@ def test_text_that_is_not_utf_8(tmp_path):
     path.write_bytes(b"a 1 2\nb 3 4\nstra\xdfe 5 6\n")
     fails(path, "line 3: 'stra\ufffde' is not UTF-8")
     fails(path, "line 3: 'stra\ufffde' is not UTF-8", most=1)
+
+
+def test_a_format_that_the_name_does_not_tell(tmp_path):
+    plain, named = tmp_path / "v.vec", tmp_path / "v.bin"
+    plain.write_bytes(b"2 2\na " + np.array([1, 2], np.float32).tobytes() + b"b " + bytes(8))
+    fails(plain, "line 2: is not text (the names of word2vec's binary files must end in .bin)")
+    write(named, HEADER, *LINES)
+    fails(named, "is text (the names of text files must not end in .bin)")
+    plain.write_bytes(b"PK\x03\x04" + bytes(60))
+    fails(plain, "is a zip archive (unpack it, and name the file of vectors in it)")
 
 
 @pytest.mark.parametrize("end", [0, 5])
