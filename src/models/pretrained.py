@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from mh4.machine import require
 
 from .encoder import UnusableError
-from .pretrained_files import SETTINGS, WEIGHTS, packed_weights, settings_content, stored, without_pooler
+from .pretrained_files import CODE, SETTINGS, WEIGHTS, packed_weights, settings_content, stored, without_ends
 from .word_pieces import TOKENIZER
 
 # Files to download from the hub: no code, and no pickles.
@@ -23,6 +23,10 @@ VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 SPARE = 0.1  # largest share of unused rows in the table; some tables are filled up to a round number
 UNLIMITED = 1 << 20  # pieces, for models without a limit on positions
+SHORTEST = 16  # pieces that a model must be able to read at a time
+TRIAL = 5, 11  # pieces of the sentences of a trial batch
+CLOSE = 1e-3  # largest difference between equal states, as a share of their size
+SUITABLE = "take a BERT, RoBERTa, XLM-R, ELECTRA, DeBERTa, ModernBERT or a relative of these"
 
 
 def read_pretrained(name: str, storage: torch.dtype, frozen: bool) -> dict[str, bytes]:
@@ -44,7 +48,7 @@ def read_pretrained(name: str, storage: torch.dtype, frozen: bool) -> dict[str, 
     folder = _folder(name)
     if not (folder / "config.json").exists():
         raise UnusableError(f"{folder}: no config.json (name a folder that save_pretrained of transformers wrote)")
-    if not [*folder.glob("*.safetensors")]:
+    if not [*folder.glob("model*.safetensors")]:
         if pickles := [path.name for pattern in PICKLES for path in folder.glob(pattern)]:
             raise UnusableError(
                 f"{folder / min(pickles)}: is a pickle, which may run code and is not read (save it as safetensors)"
@@ -54,6 +58,7 @@ def read_pretrained(name: str, storage: torch.dtype, frozen: bool) -> dict[str, 
     with _quiet(transformers):
         with _located(folder / "config.json"):
             config = transformers.AutoConfig.from_pretrained(folder, **local)
+            config._attn_implementation = None  # may name a kernel on the hub, which would be run
         if getattr(config, "is_encoder_decoder", False) or type(config) not in transformers.MODEL_MAPPING:
             raise UnusableError(f"{folder / 'config.json'}: {config.model_type} is not an encoder-only model")
         tokenizer = _tokenizer(transformers, folder, local)
@@ -64,20 +69,21 @@ def read_pretrained(name: str, storage: torch.dtype, frozen: bool) -> dict[str, 
                 dtype=torch.float32,
                 use_safetensors=True,
                 output_loading_info=True,
-                **without_pooler(config),
                 **local,
             )
     if missing := sorted(key for key in found["missing_keys"] if not key.startswith("pooler.")):
         raise UnusableError(f"{folder}: {missing[0]} is missing: the weights are not those of a {config.model_type}")
-    table = model.get_input_embeddings().weight.detach()
+    table = _table(folder, model, config)
     _check_vocabulary(folder, tokenizer, config, len(table))
     longest = _longest(model, config, tokenizer)
-    model.set_input_embeddings(nn.Identity())
-    weights = {
-        key: stored(own, storage) if frozen else own
-        for key, own in model.state_dict().items()
-        if not key.startswith("pooler.")
-    }
+    if longest < SHORTEST:
+        problem = f"the model or its tokenizer reads at most {longest} pieces at a time, where {SHORTEST} are needed"
+        raise UnusableError(f"{folder / 'config.json'}: {problem}")
+    if broken := [name for name, own in model.named_parameters() if not bool(own.isfinite().all())]:
+        raise UnusableError(f"{folder}: {broken[0]} holds NaN or infinity")
+    with _quiet(transformers):
+        model = _checked(folder, model, config, table, sorted({*range(len(tokenizer))} - {*tokenizer.all_special_ids}))
+    weights = {key: stored(own, storage) if frozen else own for key, own in model.state_dict().items()}
     return {
         SETTINGS: settings_content(_portable(config), longest, tokenizer.unk_token_id or 0),
         TOKENIZER: _portable_tokenizer(tokenizer),
@@ -115,6 +121,49 @@ def _tokenizer(transformers: Any, folder: Path, local: dict[str, Any]) -> Any:
     return tokenizer
 
 
+def _table(folder: Path, model: Any, config: Any) -> Tensor:
+    """The vectors of all pieces as the model reads them; some models scale those in their table."""
+    try:
+        own = model.get_input_embeddings()
+        rows: Tensor = own.weight.detach()
+    except (AttributeError, NotImplementedError):
+        raise _unsupported(folder, config, "it has no table of vectors of pieces") from None
+    with torch.no_grad():
+        scaled = isinstance(own, nn.Embedding) and type(own) is not nn.Embedding
+        return own(torch.arange(len(rows))) if scaled else rows
+
+
+def _checked(folder: Path, model: Any, config: Any, table: Tensor, pieces: Sequence[int]) -> nn.Module:
+    """The model without its ends, if from vectors of pieces, in a padded batch, it computes what it does from pieces.
+
+    Some architectures read vectors of letters or pages besides, only certain numbers of pieces, or padding as well.
+    """
+    few, many = TRIAL
+    ids = torch.tensor([pieces[place % len(pieces)] for place in range(many)])
+    inside = (torch.arange(many) < torch.tensor([[many], [few]])).long()
+    try:
+        with torch.no_grad():
+            wanted = model(input_ids=ids[None, :few], output_hidden_states=True).hidden_states
+            model = without_ends(model)
+            padded = ids * inside  # like a `PieceBatch`
+            found = model(
+                inputs_embeds=table[padded].float(), attention_mask=inside, output_hidden_states=True
+            ).hidden_states
+        shapes = len(found), found[-1].shape[2]
+        if shapes != (config.num_hidden_layers + 1, config.hidden_size):
+            raise ValueError(f"its layers and units are {shapes}, not as its configuration says")
+        pairs = [(own[1, :few], right[0]) for own, right in zip(found, wanted, strict=True)]
+    except Exception as error:  # architectures that cannot be used so fail in all kinds of ways
+        raise _unsupported(folder, config, _line(error)) from None
+    if not all((own - right).abs().mean() <= CLOSE * right.abs().mean() for own, right in pairs):
+        raise _unsupported(folder, config, "its states depend on padding, or not on the vectors of pieces alone")
+    return model
+
+
+def _unsupported(folder: Path, config: Any, problem: str) -> UnusableError:
+    return UnusableError(f"{folder / 'config.json'}: {config.model_type} is not supported: {problem} ({SUITABLE})")
+
+
 def _check_vocabulary(folder: Path, tokenizer: Any, config: Any, rows: int) -> None:
     own, wanted = tokenizer.pad_token_id, getattr(config, "pad_token_id", None)
     if not (1 - SPARE) * rows <= len(tokenizer) <= rows:
@@ -129,7 +178,8 @@ def _check_vocabulary(folder: Path, tokenizer: Any, config: Any, rows: int) -> N
 def _longest(model: nn.Module, config: Any, tokenizer: Any) -> int:
     """The largest number of pieces that the model reads at a time."""
     places = [own for name, own in model.named_modules() if name.endswith("position_embeddings")]
-    longest = min(int(tokenizer.model_max_length), getattr(config, "max_position_embeddings", None) or UNLIMITED)
+    stated = getattr(config, "max_position_embeddings", None) or UNLIMITED  # XLNet has -1
+    longest = min(int(tokenizer.model_max_length), stated if stated > 0 else UNLIMITED)
     for own in places:
         if isinstance(own, nn.Embedding):  # some models number positions from ``padding_idx + 1`` on
             longest = min(longest, own.num_embeddings - (0 if own.padding_idx is None else own.padding_idx + 1))
@@ -138,7 +188,7 @@ def _longest(model: nn.Module, config: Any, tokenizer: Any) -> int:
 
 def _portable(config: Any) -> dict[str, Any]:
     """A configuration as a dict, without traces of its origin."""
-    left_out = {"_name_or_path", "transformers_version", "dtype", "torch_dtype", "architectures", "auto_map"}
+    left_out = CODE | {"_name_or_path", "transformers_version", "dtype", "torch_dtype", "architectures"}
     return {name: value for name, value in json.loads(config.to_json_string()).items() if name not in left_out} | {
         "model_type": config.model_type
     }
@@ -152,6 +202,12 @@ def _portable_tokenizer(tokenizer: Any) -> bytes:
     for own in cutter.get("pretokenizers", [cutter]):
         if own.get("type") == "ByteLevel":  # the pieces that the word has after a space, where nearly all words are
             own["add_prefix_space"] = True
+    cut = tokenizer.backend_tokenizer.from_str(json.dumps(data))
+    alone, after_space, two = (cut.encode(text, add_special_tokens=False).ids for text in ("a", " a", "a a"))
+    if alone != after_space == two[len(alone) :]:  # the same for others than ByteLevel, such as Gemma's
+        normalizers = [data["normalizer"]] if data.get("normalizer") else []
+        first = {"type": "Prepend", "prepend": " "}
+        data["normalizer"] = {"type": "Sequence", "normalizers": [first, *normalizers]}
     return json.dumps(data, ensure_ascii=False).encode()
 
 

@@ -22,6 +22,9 @@ SETTINGS, WEIGHTS = "transformer.json", "transformer.safetensors"
 TABLE = "pieces"  # name of the vectors of pieces among the weights
 MODEL = "model."  # prefix of the names of all other weights
 
+# Entries of a configuration that name code to run, from the hub or compiled, instead of that in transformers.
+CODE = frozenset({"auto_map", "attn_implementation", "_attn_implementation", "_attn_implementation_internal"})
+
 _DRAWN = frozenset({"normal_", "uniform_", "trunc_normal_", "kaiming_uniform_", "kaiming_normal_"})
 
 
@@ -30,7 +33,10 @@ class FrozenWeights(dict[str, Tensor]):
 
 
 def read_weights(content: bytes) -> FrozenWeights:
-    """The weights in a file: the table in its stored type, all others as float32; equal files share them (`shared`)."""
+    """The weights in a file; equal files share them (`shared`).
+
+    The table and integers keep their stored types, all others become float32.
+    """
     return shared(_read_weights, content)
 
 
@@ -38,7 +44,8 @@ def _read_weights(content: bytes) -> FrozenWeights:
     found = read_tensors(WEIGHTS, content)
     if TABLE not in found:
         raise FileError(WEIGHTS, f"{TABLE} is missing")
-    return FrozenWeights({name: own if name == TABLE else own.float() for name, own in found.items()})
+    kept = {name for name, own in found.items() if name == TABLE or not own.is_floating_point()}  # the rest: weights
+    return FrozenWeights({name: own if name in kept else own.float() for name, own in found.items()})
 
 
 def packed_weights(table: Tensor, model: Mapping[str, Tensor], storage: torch.dtype) -> bytes:
@@ -86,13 +93,13 @@ class Settings:
             data = json.loads(content)
             self.longest, self.unknown = int(data["longest"]), int(data["unknown"])
             kind = transformers.CONFIG_MAPPING[data["config"]["model_type"]]
-            self.model = kind.from_dict(data["config"])
+            self.model = kind.from_dict({name: own for name, own in data["config"].items() if name not in CODE})
         except Exception as error:  # configurations raise all kinds of errors for bad values
             raise FileError(SETTINGS, f"not the settings of a transformer: {_line(error)}") from None
         self.content = content
 
-    def outline(self) -> nn.Module:
-        """Build the model without its table, and without memory for its weights."""
+    def outline(self) -> tuple[nn.Module, int]:
+        """Build the model without its table, and without memory for its weights; also the width of the table."""
         transformers = require("transformers", "transformers")
         config = self.model
         # The model's table is replaced by ours, but some models need it to have the row of padding, perhaps row 1.
@@ -102,13 +109,11 @@ class Settings:
                 setattr(config, name, 0.0)
         try:
             with HOST, _Outline():
-                made: nn.Module = transformers.AutoModel.from_config(
-                    config, dtype=torch.float32, **without_pooler(config)
-                )
+                made = transformers.AutoModel.from_config(config, dtype=torch.float32, trust_remote_code=False)
+            width = int(made.get_input_embeddings().weight.shape[1])
         except Exception as error:
             raise FileError(SETTINGS, f"not the settings of a transformer: {_line(error)}") from None
-        made.set_input_embeddings(nn.Identity())  # type: ignore[operator]
-        return made
+        return without_ends(made), width
 
 
 def settings_content(config: Mapping[str, Any], longest: int, unknown: int) -> bytes:
@@ -116,11 +121,13 @@ def settings_content(config: Mapping[str, Any], longest: int, unknown: int) -> b
     return as_json({"config": dict(config), "longest": longest, "unknown": unknown})
 
 
-def without_pooler(config: Any) -> dict[str, bool]:
-    """Keyword arguments that make a model of this configuration without its pooler, which is not used here."""
-    transformers = require("transformers", "transformers")
-    made = transformers.MODEL_MAPPING[type(config)].__init__
-    return {"add_pooling_layer": False} if "add_pooling_layer" in made.__code__.co_varnames else {}
+def without_ends(model: Any) -> nn.Module:
+    """A model whose table of pieces and pooler are replaced by modules that change nothing and have no weights."""
+    model.set_input_embeddings(nn.Identity())
+    if getattr(model, "pooler", None) is not None:
+        model.pooler = nn.Identity()
+    made: nn.Module = model
+    return made
 
 
 def _line(error: Exception) -> str:

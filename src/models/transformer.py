@@ -69,7 +69,7 @@ class TransformerStates(WordSource[WordPieces, "PieceBatch | StateBatch"]):
         self.pieces = PieceVocabulary(files[TOKENIZER], self.settings.unknown)
         self.window = min(config.encoder_window, self.settings.longest)
         self.layers = min(config.encoder_layers, self.settings.model.num_hidden_layers + 1)
-        self.model = self.settings.outline()
+        self.model, self.width = self.settings.outline()
         self._take_weights(files[WEIGHTS])
         for module in [*self.model.modules()]:
             for name, child in module.named_children():
@@ -86,9 +86,8 @@ class TransformerStates(WordSource[WordPieces, "PieceBatch | StateBatch"]):
         """Load the table and, if the model is new or frozen, all other weights; else these are among the parser's."""
         weights = read_weights(content)
         table = weights[TABLE]
-        width = getattr(self.settings.model, "embedding_size", self.settings.model.hidden_size)
-        if table.dim() != 2 or table.shape[1] != width:
-            raise FileError(WEIGHTS, f"{TABLE} is {tuple(table.shape)} where (…, {width}) is expected")
+        if table.dim() != 2 or table.shape[1] != self.width:
+            raise FileError(WEIGHTS, f"{TABLE} is {tuple(table.shape)} where (…, {self.width}) is expected")
         if len(table) < len(self.pieces):
             problem = f"has {len(self.pieces)} pieces, where the model has vectors of {len(table)}"
             raise FileError(TOKENIZER, f"{problem}: it is the tokenizer of another model")

@@ -42,7 +42,7 @@ def make_bert(folder: Path, texts: Iterable[str], seed: int = 1, **settings: int
         "intermediate_size": 24,
         "max_position_embeddings": 40,
     }
-    config = BertConfig(vocab_size=len(tokenizer), **{**sizes, **settings})
+    config = BertConfig(**{"vocab_size": len(tokenizer), **sizes, **settings})
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         BertModel(config).save_pretrained(folder)

@@ -1,0 +1,144 @@
+"""Pretrained models of many architectures: read as transformers computes them, or refused in one line."""
+
+import json
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from tiny_bert import make_bert, make_tokenizer
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast
+
+from mh4.models.encoder import UnusableError
+from mh4.models.pretrained import read_pretrained
+from mh4.models.pretrained_files import SETTINGS, Settings
+from mh4.models.transformer import TransformerStates
+from mh4.models.transformer_config import TransformerConfig
+from mh4.models.word_pieces import TOKENIZER, PieceVocabulary
+
+TEXTS = ["der Hund bellt", "die Hunde bellen"] * 3
+SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
+OWN = {
+    "canine": {},
+    "deberta": {"relative_attention": True, "pos_att_type": ["p2c", "c2p"], "type_vocab_size": 0},
+    "fnet": {},
+    "gemma2": {"num_key_value_heads": 2, "head_dim": 8},
+    "longformer": {"attention_window": 8},
+    "mra": {},
+    "rembert": {"input_embedding_size": 8},
+    "squeezebert": {
+        "embedding_size": 16,
+        **{f"{name}_groups": 2 for name in ("q", "k", "v", "intermediate", "output")},
+    },
+    "xlnet": {"d_model": 16, "n_layer": 2, "n_head": 2, "d_inner": 24},
+}
+
+
+def make(kind, folder):
+    """Save a model of this architecture with random weights, and return it."""
+    tokenizer = make_tokenizer(TEXTS)
+    sizes = {} if kind == "xlnet" else {**SIZES, "max_position_embeddings": 40}
+    ids = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        model = AutoModel.from_config(
+            AutoConfig.for_model(kind, vocab_size=len(tokenizer), **sizes, **ids, **OWN[kind])
+        )
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return model.eval()
+
+
+def read(folder, frozen=False):
+    return read_pretrained(str(folder), torch.float32, frozen)
+
+
+def refused(folder):
+    with pytest.raises(UnusableError) as error:
+        read(folder)
+    assert "\n" not in str(error.value)
+    return str(error.value).removeprefix(f"{folder}")
+
+
+@pytest.mark.parametrize("kind", ["deberta", "gemma2", "mra", "rembert", "squeezebert", "xlnet"])
+def test_states_are_those_of_the_architecture(kind, tmp_path):
+    """DeBERTa changes products in place; Gemma scales its table; MRA has integers among its weights; RemBERT's table
+    has a width of its own; SqueezeBERT always has a pooler; XLNet has no limit on positions."""
+    model = make(kind, tmp_path)
+    config = TransformerConfig(encoder_storage="float32", encoder_layers=2)
+    source = TransformerStates(config, read(tmp_path)).eval()
+    words = source.pieces.pieces(["der", "Hund", "bellt"])
+    batch = source.collate([words, source.pieces.pieces(["die"])])
+    ids = [*source.pieces.before, *words.ids, *source.pieces.after]
+    with torch.no_grad():
+        layers = model(torch.tensor([ids]), output_hidden_states=True).hidden_states[-2:]
+        found = source._states(batch)
+    start = 1
+    for own, count in zip(found, words.counts, strict=False):
+        wanted = torch.stack(layers, 2)[0, start : start + count].mean(0)
+        torch.testing.assert_close(own, wanted, atol=1e-5, rtol=1e-4)
+        start += count
+    source.train()(batch).sum().backward()
+    assert all(own.grad.isfinite().all() for own in source.model.parameters() if own.grad is not None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "problem"),
+    [
+        ("canine", "it has no table of vectors of pieces"),
+        ("fnet", "its states depend on padding, or not on the vectors of pieces alone"),
+        ("longformer", "The size of tensor "),
+    ],
+)
+def test_architectures_that_cannot_be_built_on(kind, problem, tmp_path):
+    make(kind, tmp_path)
+    message = refused(tmp_path)
+    assert message.startswith(f"/config.json: {kind} is not supported: {problem}")
+    assert message.endswith("(take a BERT, RoBERTa, XLM-R, ELECTRA, DeBERTa, ModernBERT or a relative of these)")
+
+
+def test_weights_that_are_not_numbers(tmp_path):
+    path = make_bert(tmp_path, TEXTS) / "model.safetensors"
+    weights = load_file(path)
+    weights["encoder.layer.1.output.dense.bias"][3] = torch.nan
+    save_file(weights, path, {"format": "pt"})
+    assert refused(tmp_path) == ": encoder.layer.1.output.dense.bias holds NaN or infinity"
+
+
+def test_weights_of_an_adapter_alone(tmp_path):
+    make_bert(tmp_path, TEXTS)
+    (tmp_path / "model.safetensors").rename(tmp_path / "adapter_model.safetensors")
+    assert refused(tmp_path) == ": no model.safetensors"
+
+
+def test_models_that_read_too_few_pieces_at_a_time(tmp_path):
+    make_bert(tmp_path, TEXTS, max_position_embeddings=8)
+    assert refused(tmp_path).startswith("/config.json: the model or its tokenizer reads at most 8 pieces at a time")
+
+
+CODE = {"attn_implementation": "someone/kernel", "auto_map": {"AutoModel": "code.Model"}}
+
+
+def test_a_configuration_names_no_code(tmp_path):
+    """A kernel of the hub would be downloaded and run."""
+    path = make_bert(tmp_path, TEXTS) / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | CODE))
+    settings = json.loads(read(tmp_path)[SETTINGS])
+    assert not settings["config"].keys() & CODE.keys()
+    settings["config"] |= CODE
+    model = Settings(json.dumps(settings).encode()).model
+    assert model._attn_implementation is None
+    assert not hasattr(model, "auto_map")
+
+
+def test_words_are_split_as_after_a_space(tmp_path):
+    """Gemma's tokenizer adds no space before a text."""
+    pieces = {piece: index for index, piece in enumerate(["<pad>", "<unk>", "▁", "a", "b", "▁a", "▁ab"])}
+    tokenizer = Tokenizer(models.BPE(pieces, [("▁", "a"), ("▁a", "b")], unk_token="<unk>"))
+    tokenizer.normalizer = normalizers.Replace(" ", "▁")
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token="<pad>", unk_token="<unk>")
+    make_bert(tmp_path, TEXTS, vocab_size=7)
+    fast.save_pretrained(tmp_path)
+    vocabulary = PieceVocabulary(read(tmp_path)[TOKENIZER], 1)
+    assert vocabulary.pieces(["ab", "a", "b"]).ids.tolist() == [6, 5, 2, 4]
