@@ -195,7 +195,7 @@ class Component(_Model):
             for tokens in ([doc[i] for i in own] for own in of_doc):
                 given = {name: [getter(token) or None for token in tokens] for name, getter in columns.items()}
                 words.append(Sentence([one_line(token.text) for token in tokens], **given))
-        found = list(self.parser.parse(words, confidence=self.confidence, overwrite=True))
+        found = list(self.parser.parse(words, confidence=self.confidence))
         check_features(found)
         parsed = iter(found)
         for doc, of_doc in zip(docs, places, strict=True):
