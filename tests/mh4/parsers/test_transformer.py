@@ -213,6 +213,15 @@ def test_a_frozen_one_is_asked_once_for_each_sentence(bert, small_treebanks, tmp
     assert not isinstance(source.collate([*prepared, source.prepare(other)]), StateBatch)
 
 
+def test_in_parsing_the_states_of_a_frozen_one_are_rounded_as_in_training(bert, small_treebanks):
+    sentences = read_gold(small_treebanks[1])[:2]
+    source = new_parser(bert, sentences, encoder_freeze=True).network.encoder.transformer.eval()
+    pieces = source.collate([source.prepare(sentence) for sentence in sentences])
+    with torch.no_grad():
+        states = source._states(pieces)
+        assert torch.equal(source(pieces), source(StateBatch(pieces.lengths, states.half())))
+
+
 def test_it_learns_at_a_rate_of_its_own_and_is_clipped_by_itself(bert, small_treebanks, tmp_path):
     sentences = read_gold(small_treebanks[0])
     how = {"encoder_rate": 0.5, "encoder_warm_up": 4, "encoder_clip": 1e-3, "warm_up": 2, "decay_factor": 0.1}

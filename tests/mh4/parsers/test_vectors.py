@@ -245,11 +245,17 @@ def test_words_without_a_vector_have_a_learnt_one(tmp_path):
 
 @pytest.mark.parametrize(
     ("dev", "coverage"),
-    [(["new", "Rare", "often"], 0.0), (["other", "New", "new", "new"], 0.25), (["other"], 1.0), (["rare"], 1.0)],
+    [
+        (["new", "rare", "often"], 0.0),
+        (["other", "New", "new", "new"], 0.25),
+        (["other", "new", "often", "often"], 0.5),  # only unseen words count
+        (["other"], 1.0),
+        (["RARE"], 1.0),
+    ],
 )
 def test_rare_words_do_without_as_far_as_unseen_words_lack_vectors(tmp_path, dev, coverage):
     path = make_vectors(tmp_path / "v.vec", ["often", "rare", "other"])
-    files = learnt(path, *["Often"] * 3, "often", "rare", dev=dev)
+    files = learnt(path, *["Often"] * 3, "often", "Rare", dev=dev)
     data = json.loads(files[WORDS])
     assert (data["counts"], data["coverage"]) == ({"often": 4, "rare": 1}, coverage)
     source = source_of(files, word_unknown=2.0, block_dropout=0.2)

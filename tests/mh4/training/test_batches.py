@@ -72,6 +72,17 @@ def test_batches_hold_every_sentence_once_an_epoch(small_treebanks):
     assert trainer.batches(0) == trainer.batches(0)
 
 
+def test_sentences_of_similar_cost_are_batched_together(small_treebanks, monkeypatch):
+    """Sentences of many pieces would otherwise be padded to the longest of many words."""
+    sentences = read_gold(small_treebanks[0])
+    parser = ChartParser(Definition.learn(small_config("mst"), sentences), device="cpu")
+    monkeypatch.setattr(parser.network.encoder, "cost", lambda sentence: len(sentence.forms[0]))
+    trainer = Trainer(parser, sentences, sentences, small_treebanks[0].parent)
+    costs = sorted(sorted(len(sentences[i].forms[0]) for i in batch) for batch in trainer.batches(0))
+    assert len(costs) > 2
+    assert [cost for own in costs for cost in own] == sorted(len(sentence.forms[0]) for sentence in sentences)
+
+
 def test_a_window_makes_up_eight_batches():
     """All sentences are equally long, so that only the last batch of a window can be short."""
     for batch_words, window in ((10, 128), (1000, 800)):

@@ -65,6 +65,18 @@ def test_dropout_rises_to_its_rate(small_treebanks, tmp_path):
         assert in_force == pytest.approx([rate * share for rate in rates])
 
 
+def test_the_average_counts_steps_from_1(small_treebanks, tmp_path, monkeypatch):
+    sentences, steps = read_gold(small_treebanks[0]), []
+    trainer = Trainer(
+        ChartParser(Definition.learn(small_config("mst"), sentences), device="cpu"), sentences, [], tmp_path
+    )
+    monkeypatch.setattr(trainer.average, "update", steps.append)
+    for _ in range(2):
+        trainer.step(trainer.collate(range(3)))
+        trainer.progress.step += 1
+    assert steps == [1, 2]
+
+
 def test_the_log_tells_of_the_steps_since_the_line_before(small_treebanks, tmp_path):
     words, losses = {}, {}
 
