@@ -67,6 +67,15 @@ def test_what_was_given_is_told(small_model, gold, words, run, tmp_path):
     assert "those of" not in run("eval", gold, "--model", small_model).stderr.decode()
 
 
+def test_what_models_were_given_is_told_of_each(gold, monkeypatch, capsys):
+    monkeypatch.setattr("mh4.trees.significance.SAMPLES", 2)
+    sentences = list(read_conllu(gold))
+    monkeypatch.setattr(evaluation, "_parsed", lambda models, *_: {str(model): iter(sentences) for model in models})
+    for given, told in ((None, 0), ("upos", 2)):
+        evaluation.evaluate(str(gold), models=["a", "b"], given=given)
+        assert capsys.readouterr().err.count(f"equal those of {gold}") == told
+
+
 def test_systems_side_by_side(small_model, annotating_model, gold, words, run, tmp_path, monkeypatch):
     monkeypatch.setattr("mh4.trees.significance.SAMPLES", 50)
     file = tmp_path / "parsed.conllu"

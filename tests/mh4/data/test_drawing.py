@@ -224,6 +224,14 @@ def test_picture_without_relations_has_no_labels():
     assert not _with_class(_picture(FORMS, HEADS), "label")
 
 
+def test_no_label_stands_where_a_higher_arc_rises():
+    """The arc 2 → 4 rises in the middle of 1 → 3."""
+    picture = _picture(["wide" * 4] * 4, [-1, 0, 1, 1, 2], ["root", "a", "b", "c"])
+    (label,) = (float(text.get("x")) for text in _with_class(picture, "label") if text.text == "b")
+    (path,) = (arc.get("d") for arc in _with_class(picture, "arc") if arc.get("data-dependent") == "4")
+    assert abs(label - float(path[1:].split()[0])) > 10
+
+
 def test_special_characters_in_pictures():
     forms, relations = ["<a&b>", '"q"', "c\x00\n\x1b", "]]>"], ["x<y", "&amp;", "root", "'"]
     picture = _picture(forms, [-1, 3, 3, 0, 3], relations)
@@ -321,9 +329,9 @@ def test_next_best_heads_apart_from_each_other_are_as_deep(apart):
     assert len(depths) == 1
 
 
-def test_next_best_heads_that_meet_at_a_word_lie_below_each_other():
-    found = [Doubt(1, 0.5, 2), Doubt(3, 0.5, 2)]
-    elements, _ = svg_below(found, [0.0, 10.0, 60.0, 110.0], 100.0)
+@pytest.mark.parametrize("meeting", [((1, 2), (3, 2)), ((1, 3), (4, 3)), ((4, 2), (1, 2))])
+def test_next_best_heads_that_meet_at_a_word_lie_below_each_other(meeting):
+    elements, _ = svg_below([Doubt(d, 0.5, h) for d, h in meeting], [0.0, 10.0, 60.0, 110.0, 160.0], 100.0)
     assert len({re.search(r" (\d+)H", element)[1] for element in elements if "H" in element}) == 2
 
 
