@@ -1,12 +1,18 @@
 """Tables of models with several members and several treebanks, from made-up results; the committed tables."""
 
 import json
+from types import SimpleNamespace
 
 import members
 import pytest
 import several_treebanks
 from kept_results import read_folder
 from results_sections import with_tables
+
+from mh4.data.annotation import Annotation
+from mh4.parsers.config import ChartConfig, make_config
+from mh4.training.presets import PRESETS
+from mh4.training.schedule import Progress
 
 PAGE = members.PAGE
 
@@ -25,6 +31,30 @@ def test_members_by_preset_and_number():
         "| Hungarian | `fast` | 3 | 1 | 85.00 | 80.00 | 1,100 | 10 | 0.50 |",
         "| Hungarian | `best` | 3 | 1 | 86.00 | 81.00 | 2,000 | 10 | 0.50 |",
     ]
+
+
+def test_models_that_are_compared_differ_in_their_members_alone(tmp_path, monkeypatch):
+    jobs = []
+
+    def trained(job):
+        jobs.append(job)
+        return Progress(step=10, best_step=5)
+
+    copying = SimpleNamespace(predict=lambda gold, **_: [Annotation(one.heads, one.relations) for one in gold])
+    monkeypatch.setattr(members, "run_training", trained)
+    monkeypatch.setattr(members, "load", lambda folder, **_: copying)
+    treebank = tmp_path / "xx"
+    treebank.mkdir()
+    for part in ("train", "dev"):
+        (treebank / f"xx-ud-{part}.conllu").write_text("1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
+    options = ["--members", "1", "4", "--preset", "best", "--seed", "3", "--steps", "70"]
+    monkeypatch.setattr("sys.argv", ["members.py", str(treebank), *options, "--results", str(tmp_path)])
+    members.main()
+    best = {**PRESETS["best"], "seed": 3, "max_steps": 70}
+    assert [job.config for job in jobs] == [make_config(ChartConfig, {**best, "members": count}) for count in (1, 4)]
+    assert [job.train.name for job in jobs] == ["xx-ud-train.conllu"] * 2
+    result = json.loads((tmp_path / "xx-best-3.json").read_text())
+    assert {count: own["uas, las"] for count, own in result["members"].items()} == {"1": [100, 100], "4": [100, 100]}
 
 
 def test_treebanks_alone_and_together():

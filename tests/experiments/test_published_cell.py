@@ -10,6 +10,7 @@ from coupled_lstm import CoupledBiLSTM, CoupledLayer
 from published_cell import use_published_cell
 
 from mh4.models.layers import Steps
+from mh4.parsers.config import ChartConfig, make_config
 from mh4.training.schedule import Progress
 
 
@@ -106,8 +107,8 @@ def test_settings_are_handed_on_and_kept_with_the_result(monkeypatch, tmp_path):
     published_cell.main()
     published_cell.main()  # finds the result
     (job,) = jobs
-    assert (job.config.decoder, job.config.training.seed, job.config.single_root) == ("mst", 2, False)
-    assert job.config.training.length_noise == 20
+    published = {"decoder": "mst", "seed": 2, "single_root": False, "length_noise": 20.0}  # the others are the defaults
+    assert job.config == make_config(ChartConfig, published)
     result = json.loads((tmp_path / "xx-mst-2.json").read_text())
     assert result["settings"] == {"length_noise": "20", "single_root": "false"}
     monkeypatch.setattr(sys, "argv", command)

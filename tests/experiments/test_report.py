@@ -232,6 +232,18 @@ def test_cells_that_differ_from_the_published_ones_by_more_than_chance_are_named
     assert row[1:] == ["1 of 2 cells; not hu mst +2.39", "no"]
 
 
+def test_a_mean_may_be_one_published_deviation_below():
+    for uas, holds in ((84.1, "yes"), (84.08, "no")):  # 84.59 ± 0.50 in the paper
+        ((_, _, own),) = report._published_level([made_up("hu", "mh4-hybrid", 1, uas)], "paper")
+        assert own == holds
+
+
+def test_steps_are_counted_to_the_wanted_accuracy_or_to_the_best_model():
+    rows = [[step, step / 60, uas, uas - 5, 0.5] for step, uas in ((500, 84.0), (900, 85.0), (1300, 84.9))]
+    run = made_up("hu", "mh4-hybrid", 1, 85.0, best_step=900, steps=1300, curve=rows)
+    assert [report.steps_to(run, uas) for uas in (83.0, 84.5, 90.0)] == [500, 900, 900]
+
+
 def test_commands_make_exactly_the_runs():
     commands = report.grid_commands([result for result in RESULTS if result["treebank"] != "xx"], "paper")
     made = set()
