@@ -33,6 +33,12 @@ def test_of_beginnings():
     assert known.words("ذهب") == ()
 
 
+def test_the_longest_match_counts():
+    rules = MultiwordTokens({}, {"o": (1, ("", "o")), "melo": (4, ("", "me", "lo"))}, {"dam": (2, ("da", ""))})
+    assert rules.words("damelo") == ("da", "me", "lo")
+    assert rules.words("damo") == ("da", "mo")
+
+
 def test_the_commonest_reading_counts():
     tokens = [("im", ("in", "dem")), ("im", ("i", "m")), ("Im", ("In", "dem"))]
     assert MultiwordTokens.learn(tokens).words("im") == ("in", "dem")
