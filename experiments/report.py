@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import html
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean
@@ -36,7 +36,7 @@ from grid_results import (
     read_unfinished,
 )
 from preset_speed import StepSeconds, read_step_seconds
-from published import DEV_UAS
+from published import DEV_UAS, Cell
 from report_plots import plot_curves, plot_recall, plot_uas
 from table4_systems import mean_uas, systems_of, treebanks_of
 
@@ -108,33 +108,41 @@ def claims_table(results: list[Result], step_seconds: StepSeconds) -> ReportTabl
     return ReportTable("Claims", ["claim", "found", "holds"], rows, notes, "python experiments/report.py", left=3)
 
 
-def _published_level(results: list[Result], preset: str) -> list[list[str]]:
-    """A row for the claim that a preset's mean UAS is at most one published deviation below the paper's, or no row."""
-    short, cells = [], 0
+def _beside_published(results: list[Result], preset: str) -> Iterator[tuple[str, list[float], Cell]]:
+    """The name of each cell of Table 4 with a published deviation, our dev UAS of all seeds, and the published one."""
     for (treebank, system), runs in sorted(group_runs(results, preset).items()):
         theirs = DEV_UAS.get(treebank, {}).get(system)
         if theirs is not None and theirs.deviation is not None:
-            cells += 1
-            ours = mean(run["dev_uas"] for run in runs)
-            if ours < theirs.mean - theirs.deviation:
-                short.append(f"{treebank} {system} {(ours - theirs.mean) / theirs.deviation:+.1f} sd")
-    claim = f"{preset}: mean dev UAS within one published sd, or better"
-    found = f"{cells - len(short)} of {cells} cells" + (f"; not {', '.join(short)}" if short else "")
-    return [[claim, found, _yes(not short)]] if cells else []
+            yield f"{treebank} {system}", [run["dev_uas"] for run in runs], theirs
+
+
+def _claim_of_cells(claim: str, cells: int, exceptions: list[str]) -> list[list[str]]:
+    """A row for a claim about so many cells, or no row if there are none."""
+    found = f"{cells - len(exceptions)} of {cells} cells" + (f"; not {', '.join(exceptions)}" if exceptions else "")
+    return [[claim, found, _yes(not exceptions)]] if cells else []
+
+
+def _published_level(results: list[Result], preset: str) -> list[list[str]]:
+    """A row for the claim that a preset's mean UAS is at most one published deviation below the paper's, or no row."""
+    cells = {name: (mean(values), theirs) for name, values, theirs in _beside_published(results, preset)}
+    short = [
+        f"{name} {(ours - theirs.mean) / theirs.deviation:+.1f} sd"
+        for name, (ours, theirs) in cells.items()
+        if theirs.deviation and ours < theirs.mean - theirs.deviation
+    ]
+    return _claim_of_cells(f"{preset}: mean dev UAS within one published sd, or better", len(cells), short)
 
 
 def _published_means(results: list[Result]) -> list[list[str]]:
     """A row for the claim that means of ``paper`` differ from the published ones by chance alone, or no row."""
-    cells, differ = 0, []
-    for (treebank, system), runs in sorted(group_runs(results, "paper").items()):
-        values, theirs = [run["dev_uas"] for run in runs], DEV_UAS.get(treebank, {}).get(system)
-        p = table4_systems.p_value([(values, theirs)])
-        cells += p is not None
-        if p is not None and theirs is not None and p < LEVEL:
-            differ.append(f"{treebank} {system} {mean(values) - theirs.mean:+.2f}")
+    differences = {
+        name: (p, mean(values) - theirs.mean)
+        for name, values, theirs in _beside_published(results, "paper")
+        if (p := table4_systems.p_value([(values, theirs)])) is not None
+    }
+    differ = [f"{name} {difference:+.2f}" for name, (p, difference) in differences.items() if p < LEVEL]
     claim = f"paper: dev UAS differs from the published mean by chance alone (Welch's t-test, p ≥ {LEVEL})"
-    found = f"{cells - len(differ)} of {cells} cells" + (f"; not {', '.join(differ)}" if differ else "")
-    return [[claim, found, _yes(not differ)]] if cells else []
+    return _claim_of_cells(claim, len(differences), differ)
 
 
 def _time_claims(results: list[Result], step_seconds: StepSeconds) -> list[list[str]]:

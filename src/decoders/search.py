@@ -147,7 +147,7 @@ def _beam_search(scores, arc_bonus, single_root, width, reduces, heads, parts):
     while size < 2 * width:
         size *= 2
     slots = np.full(size, -1, np.int32)
-    moves, move_scores = np.empty((7 * width, 2), np.int32), np.empty(7 * width)
+    moves, move_scores = np.empty(((SHIFT + 1) * width, 2), np.int32), np.empty((SHIFT + 1) * width)
 
     states[0, TOP] = states[0, WORD] = 0
     states[0, PARENT] = states[0, BELOW] = -1

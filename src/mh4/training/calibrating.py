@@ -22,7 +22,7 @@ from mh4.trees.reliability import CalibrationReport, report_calibration
 
 from .treebanks import Files, by_name, listed, read_treebanks
 
-SLOW_BEYOND = 60  # words, for decoders whose margins take a decode per word: 1ec needs a second here, 19 s for 94 words
+SLOW_BEYOND = 60  # words, for decoders whose margins take a decode per word: 1ec needs 3 s for 70 words, 19 s for 94
 
 log = logging.getLogger("mh4")
 
