@@ -44,6 +44,14 @@ def test_an_improvement_is_waited_for_again_and_a_tie_is_none():
     assert [fewest for _, fewest, _ in steps] == [5, 4, 3, 2, 1, 0, 3, 2, 1, 0]
 
 
+def test_while_no_relation_is_right_heads_decide():
+    """As on a development treebank whose DEPREL is "_" throughout."""
+    schedule, progress = Schedule(TrainingConfig(), 8), Progress()
+    scores = [(10.0, 0.0), (9.0, 0.0), (30.0, 0.0), (30.0, 0.0), (20.0, 1.0), (40.0, 1.0), (50.0, 0.0)]
+    assert [schedule.note(progress, *one) for one in scores] == [True, False, True, False, True, False, False]
+    assert (progress.best_uas, progress.best_las) == (20.0, 1.0)
+
+
 @pytest.mark.parametrize(("setting", "interval"), [(1, 5), (4, 5), (6, 6)])
 def test_evaluation_is_not_more_frequent_than_every_quarter_of_an_epoch(setting, interval):
     steps, evaluations, _ = run(17, range(99), evaluation_steps=setting, max_steps=27)
