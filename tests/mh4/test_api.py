@@ -115,12 +115,13 @@ def test_one_training_call_gives_the_best_parser(small_treebanks, tmp_path):
         mh4.train(train, dev, tmp_path / "m", decoder="eisner", device="cpu")
 
 
-def test_every_option_of_training_arrives(small_treebanks, tmp_path, monkeypatch):
+@pytest.mark.parametrize("resumes", [True, False])
+def test_every_option_of_training_arrives(resumes, small_treebanks, tmp_path, monkeypatch):
     jobs, loaded = [], {}
     monkeypatch.setattr("mh4.api.run_training", jobs.append)
     monkeypatch.setattr("mh4.api.load", lambda folder, **options: loaded.update(folder=folder, **options))
     functions = {"errors": print, "on_step": len, "on_evaluation": repr}
-    options = {"device": "cpu", "threads": 3, "resume": True, "overwrite": True}
+    options = {"device": "cpu", "threads": 3, "resume": resumes, "overwrite": not resumes}
     mh4.train(*small_treebanks, tmp_path / "m", **options, segmenter=False, **functions)
     (job,) = jobs
     assert (job.train, job.dev, job.output) == (*small_treebanks, tmp_path / "m")
@@ -295,6 +296,7 @@ def test_known_heads_are_kept(parser):
         (lambda parser: mh4.load(""), "the model folder has no name"),
         (lambda parser: mh4.train("t", "d", "m", overwrite="no"), "overwrite must be True or False; got 'no'"),
         (lambda parser: mh4.train("t", "d", "m", resume=1), "resume must be True or False; got 1"),
+        (lambda parser: mh4.train("t", "d", "m", resume=True, overwrite=True), "would replace; choose one"),
         (lambda parser: mh4.train("t", "d", "m", segmenter=None), "segmenter must be True or False; got None"),
         (lambda parser: mh4.train("t", "d", "m", segmenter="epochs=9"), "segmenter must be True or False; got 'epochs"),
         (lambda parser: mh4.train("t", "d", "m", threads=1.5), "threads must be a whole number; got 1.5"),

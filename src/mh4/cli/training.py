@@ -216,8 +216,6 @@ def train(
     from mh4.training.job import TrainingJob
 
     files, dev_files = _training_files(train_file, treebank), named_files(dev)
-    if resume and overwrite:
-        raise ValueError("--resume continues what --overwrite would replace; choose one")
     if system is not None:
         _refuse_with_system({"many-roots": many_roots, "loss": loss, "members": members})
     if scorer is Scorer.perceptron and (max_steps or resume or precision or device is Device.cuda):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from abc import ABC, abstractmethod
 from contextlib import ExitStack
 from dataclasses import replace
@@ -37,6 +38,8 @@ from .trainer import Trainer
 from .training_folder import OF_A_MODEL, TrainingFolder
 from .treebanks import Treebank, listed, read_treebanks, without_ids
 from .workers import Workers
+
+log = logging.getLogger("mh4")
 
 Treebanks = tuple[list[Treebank], list[Treebank]]  # train and dev
 
@@ -165,6 +168,9 @@ class NetworkFitter(Fitter):
         if resumes:
             _check_definition(folder, self.parser.definition, listed(job.train))
         continues = resumes and (folder / STATE).exists()
+        if job.resume and not continues and self.lead:
+            missing = f"holds no state of an interrupted training, {STATE}" if resumes else "holds no model to continue"
+            log.warning("%s: %s; training starts from the beginning", folder, missing)
         self.parser.threads = job.threads or workers.threads
         self.stack.enter_context(deterministic(self.parser.device))
         there = resumes and any((folder / name).exists() for name in SEGMENTER_FILES)

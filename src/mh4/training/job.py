@@ -43,7 +43,7 @@ class TrainingJob:
     TypeError
         A treebank is not a path, or a value has the wrong type.
     ValueError
-        A value that is unknown, or that the kind of parser does not have.
+        A value that is unknown, or that the kind of parser does not have; both ``resume`` and ``overwrite``.
     """
 
     train: Files
@@ -77,6 +77,8 @@ class TrainingJob:
         if self.threads is not None:
             check_number("threads", self.threads)
         Errors(self.errors)
+        if self.resume and self.overwrite:
+            raise ValueError("resume=True continues what overwrite=True would replace; choose one")
         if self.resume and isinstance(self.config, PerceptronConfig):
             raise ValueError("the perceptron trains in minutes and cannot resume; start again with overwrite=True")
 

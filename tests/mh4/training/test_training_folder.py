@@ -64,12 +64,20 @@ def test_an_older_model_outlives_a_training_that_fails(config, older, small_tree
     assert content(older) == before
 
 
-def test_an_interruption_before_the_first_evaluation_of_a_resumed_training(older, small_treebanks):
+def test_resuming_what_is_not_there_is_noted(small_treebanks, tmp_path, caplog, monkeypatch):
+    """The name of the folder may be mistyped."""
+    monkeypatch.setattr(trainer.Trainer, "run", lambda self: self.progress)
+    train(*small_treebanks, tmp_path / "m", small_config("mst"), device="cpu", resume=True)
+    assert f"{tmp_path / 'm'}: holds no model to continue; training starts from the beginning" in caplog.messages
+
+
+def test_an_interruption_before_the_first_evaluation_of_a_resumed_training(older, small_treebanks, caplog):
     """Its weights are of the same training, so they replace the earlier ones."""
     (older / "training.safetensors").unlink()
     with pytest.raises(KeyboardInterrupt) as interruption:
         train(*small_treebanks, older, small_config(), device="cpu", resume=True, on_step=interrupt_at(3))
     assert "start over with resume=True" in interruption.value.__notes__[0]
+    assert "holds no state of an interrupted training, training.safetensors; training starts" in caplog.text
     assert not (older / "log.jsonl").exists()
     assert (older / "segmenter.udpipe").read_bytes() == b"of the older model"
     assert not (older / "calibration.json").exists()
