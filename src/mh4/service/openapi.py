@@ -15,7 +15,7 @@ _PROTOCOL = {
     "data": "Text, or sentences in the format `input`; required.",
     "model": "A name from /models, its beginning up to a hyphen, or a language; by default the first model.",
     "tokenizer": "Data is raw text to split into words. Options, separated by ;: presegmented (a sentence in "
-    "each line), ranges (places of tokens in MISC), normalized_spaces.",
+    "each line), ranges (places of tokens in MISC), normalized_spaces; others are ignored, with a warning.",
     "tagger": "Predict UPOS, XPOS, FEATS and LEMMA.",
     "parser": "Predict HEAD and DEPREL.",
     "input": f"Format of data, unless it is raw text: {', '.join(READERS)}.",

@@ -27,6 +27,8 @@ from .served_models import ServedModel
 LONGEST = 1000  # words of a sentence
 MOST_TREES = 100
 _OPTIONS = {one.name: one.default for one in fields(Request)}
+OF_TOKENIZER = ("presegmented", "ranges", "normalized_spaces")  # options of UDPipe's tokenizer
+_ON, _OFF = ("", "1", "true", "yes"), ("0", "false", "no")  # values of switches
 PARAMETERS = ("data", "model", "tokenizer", "tagger", "parser", "input", "output", "min_confidence", *_OPTIONS)
 _NO_BREAK = str.maketrans(" ", "\u00a0")  # for a space inside a word, where spaces separate words
 
@@ -40,7 +42,7 @@ class Asked:
     data
         The text, normalized to NFC.
     tokenizer
-        Options of the tokenizer, if ``data`` is raw text.
+        Options of the tokenizer, if ``data`` is raw text; unknown ones are ignored, as by UDPipe, with a warning.
     input, output
         Formats of the data and of the result.
     request
@@ -68,7 +70,7 @@ class Asked:
         if unknown := next((name for name in parameters if name not in PARAMETERS), None):
             raise ValueError(f"unknown parameter {quote(unknown)}; known: {', '.join(PARAMETERS)}")
         form, output = parameters.get("input") or "conllu", parameters.get("output") or "conllu"
-        tokenizer = frozenset(parameters["tokenizer"].split(";")) if "tokenizer" in parameters else None
+        tokenizer = _tokenizer(parameters["tokenizer"]) if "tokenizer" in parameters else None
         if tokenizer is None and form not in READERS:
             raise ValueError(f"unknown input format {quote(form)}; known: {', '.join(READERS)}, or tokenizer for text")
         if output not in WRITERS:
@@ -117,7 +119,19 @@ class Asked:
             "acknowledgements": [f"mh4 {__version__}, exact global dependency parsing"],
             "result": WRITERS[self.output](parsed, model),
         }
-        return answer | ({"warnings": answers.warnings} if answers is not None and answers.warnings else {})
+        warnings = self._warnings() + (answers.warnings if answers is not None else [])
+        return answer | ({"warnings": warnings} if warnings else {})
+
+    def _warnings(self) -> list[str]:
+        """A warning about an unknown option of the tokenizer, if there is one."""
+        if not (unknown := (self.tokenizer or frozenset()).difference(OF_TOKENIZER, _ON)):
+            return []
+        return [f"unknown option of the tokenizer, ignored: {quote(min(unknown))}; known: {', '.join(OF_TOKENIZER)}"]
+
+
+def _tokenizer(given: str) -> frozenset[str]:
+    """The names of the options; a value, as in ``ranges=1``, does not count, as with UDPipe."""
+    return frozenset(option.partition("=")[0].strip() for option in given.split(";"))
 
 
 def _request(parameters: Mapping[str, str], parser: Parser) -> tuple[Request | None, Output]:
@@ -151,9 +165,8 @@ def _value(name: str, given: str) -> Any:
     """Convert a parameter to the type of an option of `Request`; a blank value turns a switch on."""
     default = _OPTIONS[name]
     if isinstance(default, bool):
-        switch = {"": True, "1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
-        if given.lower() in switch:
-            return switch[given.lower()]
+        if given.lower() in (*_ON, *_OFF):
+            return given.lower() in _ON
         if name == "confidence" and given == "all":
             return given
         raise ValueError(f"{name} is 1 or 0; got {quote(given)}")

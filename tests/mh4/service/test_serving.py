@@ -238,6 +238,18 @@ def test_options_of_the_tokenizer(client):
     assert "SpaceAfter=No" in plain
 
 
+def test_unknown_options_of_the_tokenizer_are_ignored_with_a_warning(client):
+    lines = "Te nofe. Zvai te.\nKve yeni.\n"
+    expected = client.process(lines, tokenizer="presegmented").json
+    assert "warnings" not in expected
+    assert client.process(lines, tokenizer="presegmented=1; ;yes").json == expected
+    found = client.process(lines, tokenizer="presegmented;range=1;x", parser="").json
+    assert found["warnings"] == [
+        "unknown option of the tokenizer, ignored: 'range'; known: presegmented, ranges, normalized_spaces"
+    ]
+    assert "# text = Te nofe. Zvai te.\n" in found["result"]
+
+
 def test_words_in_lines(client):
     assert client.process("a b\n\nc\n", input="horizontal", output="vertical").result == "a\nb\n\nc\n\n"
     found = client.process("a\nb c\n\nd", input="vertical", output="horizontal").result
