@@ -67,7 +67,7 @@ class ServedModels:
     Raises
     ------
     ValueError
-        No model is given, a name is empty, or two models have the same name.
+        No model is given, a name or a folder is empty, or two models have the same name.
     DataError
         A folder cannot be read.
     """
@@ -159,6 +159,6 @@ def _named(given: str) -> tuple[str, Path]:
     name, equals, folder = given.partition("=")
     if not equals or Path(given).is_dir():
         name, folder = Path(given).resolve().name, given
-    if not name:
-        raise ValueError(f"{given}: the model has no name; write NAME=FOLDER")
+    if not name or not folder:
+        raise ValueError(f"{given}: the model has no {'folder' if name else 'name'}; write NAME=FOLDER")
     return name, Path(folder)

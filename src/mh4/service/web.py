@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -48,6 +49,7 @@ _OF_PAGE = {
     "Cache-Control": "no-cache",
 }
 _TEXT = ('format="text"', "the parameter tokenizer")  # how to ask for raw text: in Python, and in requests
+log = logging.getLogger("mh4")
 GONE = 499  # status in logs and metrics, as in nginx: the client has left
 
 
@@ -186,7 +188,11 @@ class Service:
         self.metrics.seconds.labels(name).observe(time.perf_counter() - start)
 
     def _read(self, model: ServedModel, parameters: Mapping[str, str], source: str) -> Any:
-        parser = self.models.parser(model)
+        try:
+            parser = self.models.parser(model)
+        except (ValueError, OSError) as error:  # not the client's fault: the folder has changed since the start
+            log.error("%s: cannot be loaded again: %s", model.name, error)
+            raise HTTPException(500, f"the model {model.name} cannot be loaded") from None
         asked = Asked.of(parameters, parser)
         return parser, asked, asked.read(parser, source)
 

@@ -15,6 +15,7 @@ from serving import running
 
 import mh4
 from mh4.data.document import Document
+from mh4.data.errors import DataError
 from mh4.parsers.chart import ChartParser
 from mh4.service import served_models
 from mh4.service.processing import PARAMETERS, Asked
@@ -344,6 +345,8 @@ def test_models_need_names_of_their_own(small_model):
         ServedModels([])
     with pytest.raises(ValueError, match="the model has no name"):
         ServedModels([f"={small_model}"])
+    with pytest.raises(ValueError, match="a=: the model has no folder"):
+        ServedModels(["a="])
 
 
 def test_the_model_that_was_asked_for_longest_ago_leaves_memory(small_model):
@@ -369,6 +372,17 @@ def test_parts_of_the_page_and_nothing_else(client, monkeypatch):
     assert client.get("/page/page.js").status == 200
     for name in ("a" * 5000 + ".js", "%00.js", "..%2fweb.py", ".", "%ff.css", "__init__.js"):
         assert client.get(f"/page/{name}").status == 404, name
+
+
+def test_a_model_that_cannot_be_loaded_again_is_an_error_of_the_server(client, monkeypatch, caplog):
+    def missing(model):
+        raise DataError("models/a/config.json: no such file")
+
+    monkeypatch.setattr(client.service.models, "parser", missing)
+    monkeypatch.setattr(client.service.models, "in_memory", lambda model: False)
+    answer = client.process("a", input="horizontal", parser="")
+    assert (answer.status, answer.text) == (500, "the model ulvari-small-text cannot be loaded\n")
+    assert "ulvari-small-text: cannot be loaded again: models/a/config.json: no such file" in caplog.messages
 
 
 def test_errors_of_its_own_are_counted_as_such(client, monkeypatch):
