@@ -23,10 +23,11 @@ from mh4.machine import available_threads
 from mh4.parsers.request import Request
 from mh4.training import presets
 
-# No markup: file names may contain brackets. Piped output is not cut to the width of a terminal.
+# No markup or emoji: names and words may contain brackets, or be ":dog:". Piped output is not cut to the width of a
+# terminal.
 WIDE = 1000
-output = Console(markup=False, width=None if sys.stdout is not None and sys.stdout.isatty() else WIDE)
-messages = Console(stderr=True, markup=False)
+output = Console(markup=False, emoji=False, width=None if sys.stdout is not None and sys.stdout.isatty() else WIDE)
+messages = Console(stderr=True, markup=False, emoji=False)
 
 _REQUEST = [one.name for one in fields(Request)]
 # Arguments other than the fields of `Request` that messages may mention.

@@ -74,7 +74,7 @@ def words_bar(inputs: Sequence[str], form: str = "conllu") -> Iterator[Callable[
 @contextmanager
 def bytes_bar(description: str) -> Iterator[Callable[[int, int], None]]:
     """Yield a function that shows progress, given the bytes done and their total."""
-    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn()
+    columns = TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TimeRemainingColumn()
     with _bar(*columns) as bar:
         task = bar.add_task(description, total=None)
 

@@ -194,6 +194,13 @@ def test_train_eval_round_trip(small_treebanks, tmp_path, run):
     assert "precision over the system's arcs of that class, recall over the gold ones" in table
 
 
+def test_names_are_not_replaced_by_emoji(run, tmp_path):
+    fails_with_one_line(run("coverage", tmp_path / ":dog:.conllu"), ":dog:.conllu: no such file")
+    treebank = tmp_path / ":cat:.conllu"
+    treebank.write_text("1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n\n", encoding="utf-8")
+    assert ":cat:" in run("coverage", treebank).stdout.decode()
+
+
 def test_keep_heads(small_model, tmp_path, run):
     outside = tmp_path / "outside.conllu"  # outside the tree class of mh4
     heads = (3, 1, 4, 0, 2)

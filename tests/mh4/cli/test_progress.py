@@ -41,6 +41,13 @@ def test_words_of_a_file_in_percent_and_of_a_pipe_without(screen, small_treebank
         assert ("%" in screen.getvalue()) == (percent and screen.terminal)
 
 
+def test_the_name_of_what_is_downloaded_is_shown_as_it_is(screen):
+    name = "hu[/b]:dog:"  # neither Rich markup nor an emoji
+    with progress.bytes_bar(name) as on_progress:
+        on_progress(1, 2)
+    assert (name in screen.getvalue()) == screen.terminal
+
+
 def test_epochs(screen):
     with progress.EpochsDisplay(4) as display:
         display.on_evaluation(
