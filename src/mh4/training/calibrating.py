@@ -14,12 +14,14 @@ from mh4.data.errors import DataError, ErrorPolicy
 from mh4.data.sentence import Sentence
 from mh4.parsers.calibration import Calibration, Compared
 from mh4.parsers.chart import ChartParser
+from mh4.parsers.folder import ModelFolder
 from mh4.parsers.greedy import GreedyParser
 from mh4.parsers.model_files import CALIBRATION, WEIGHTS, read_weights
 from mh4.parsers.packages.cache import find_model
 from mh4.parsers.registry import load
 from mh4.trees.reliability import CalibrationReport, report_calibration
 
+from .ownership import sole_owner
 from .treebanks import Files, by_name, listed, read_treebanks
 
 SLOW_BEYOND = 60  # words, for decoders whose margins take a decode per word: 1ec needs 3 s for 70 words, 19 s for 94
@@ -68,23 +70,25 @@ def calibrate(
     Raises
     ------
     DataError
-        A bad treebank, or too few words or no relations in it; a damaged model.
+        A bad treebank, or too few words or no relations in it; a damaged model; or a process that is training it.
     ValueError
         A model without an exact decoder.
     """
     folder = find_model(model)
-    parser = load(folder, device=device, threads=threads)
-    if not isinstance(parser, ChartParser):
-        raise ValueError(f"{model}: a greedy parser has no exact decoder, so there is nothing to calibrate")
-    read = {one.name: one.sentences for one in read_treebanks(treebank, errors)}
-    golds, predictions = _predicted(parser, read)
-    if not golds:
-        raise DataError(f"{listed(treebank)}: every sentence has more than {_longest(parser)} words (add shorter ones)")
-    try:
-        calibration = Calibration.fit(predictions, golds)
-    except DataError as error:
-        raise DataError(f"{listed(treebank)}: {error}") from None
-    calibration.save(folder)
+    _ = ModelFolder(folder).config  # a DataError unless it is a model
+    with sole_owner(folder):  # training would replace the weights that are calibrated here
+        parser = load(folder, device=device, threads=threads)
+        if not isinstance(parser, ChartParser):
+            raise ValueError(f"{model}: a greedy parser has no exact decoder, so there is nothing to calibrate")
+        golds, predictions = _predicted(parser, {own.name: own.sentences for own in read_treebanks(treebank, errors)})
+        if not golds:
+            problem = f"every sentence has more than {_longest(parser)} words (add shorter ones)"
+            raise DataError(f"{listed(treebank)}: {problem}")
+        try:
+            calibration = Calibration.fit(predictions, golds)
+        except DataError as error:
+            raise DataError(f"{listed(treebank)}: {error}") from None
+        calibration.save(folder)
     try:
         return Calibrated(calibration, cross_fitted(predictions, golds))
     except DataError:  # the whole suffices, but a half does not

@@ -1,4 +1,4 @@
-"""Ownership of a model folder by one training; a second one fails with a message that names the owner."""
+"""Ownership of a model folder by one training or calibration; another one fails with a message that names the owner."""
 
 import os
 import socket
@@ -18,7 +18,7 @@ def sole_owner(folder: Path) -> Iterator[None]:
     """Own a folder until the block or the process ends; create it if need be, and remove it if it stays empty.
 
     The folder itself is locked, and the system releases the lock however a process ends, so it is never stale. On
-    systems or file systems without such locks (`mh4.data.files.lock`), other trainings go unnoticed.
+    systems or file systems without such locks (`mh4.data.files.lock`), other owners go unnoticed.
 
     DataError: Another process or thread owns the folder, or the folder cannot be created or written to.
     """
@@ -31,7 +31,8 @@ def sole_owner(folder: Path) -> Iterator[None]:
     try:
         if descriptor is not None and lock(descriptor) is False:
             raise DataError(
-                f"{folder}: {_owner(folder)} is training a model in this folder (wait for it, or choose another one)"
+                f"{folder}: {_owner(folder)} is training or calibrating a model in this folder (wait for it, or choose "
+                "another one)"
             )
         try:
             _note_owner(folder)

@@ -103,7 +103,7 @@ class Schedule:
     def note(self, progress: Progress, uas: float, las: float) -> bool:
         """Record an evaluation; return whether it is the best so far.
 
-        The best one has the highest LAS or, while no relation has been right, as on dev without DEPREL, the highest UAS.
+        The best one has the highest LAS or, while no relation is right, as on dev without DEPREL, the highest UAS.
         """
         improved = las > progress.best_las or (las == 0 == progress.best_las and uas > progress.best_uas)
         if improved:

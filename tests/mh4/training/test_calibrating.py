@@ -19,6 +19,7 @@ from mh4.parsers.calibration import Calibration, Curve
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.model_files import CALIBRATION
 from mh4.training.calibrating import calibrate, calibrate_best, compared, cross_fitted
+from mh4.training.ownership import sole_owner
 
 
 @pytest.fixture
@@ -80,6 +81,14 @@ def test_the_weights_in_the_folder_are_calibrated(model, dev):
     assert Calibration.fit(parser.predict_with_margins(dev), dev) != expected
     calibrate_best(parser, dev, model)
     assert Calibration.load(model) == expected
+
+
+def test_a_model_is_not_calibrated_while_it_is_trained(model, small_treebanks):
+    """Its calibration would be that of weights that training replaces meanwhile."""
+    before = (model / CALIBRATION).read_bytes()
+    with sole_owner(model), pytest.raises(DataError, match="is training or calibrating a model in this folder"):
+        calibrate(model, small_treebanks[1], device="cpu")
+    assert (model / CALIBRATION).read_bytes() == before
 
 
 def test_every_option_arrives(model, small_treebanks, tmp_path, monkeypatch):

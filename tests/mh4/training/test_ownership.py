@@ -33,9 +33,11 @@ def owned(tmp_path):
 @pytest.mark.parametrize("options", [{}, {"resume": True}, {"overwrite": True}])
 def test_a_second_training_is_told_who_owns_the_folder(options, owned, small_treebanks):
     folder, process = owned
-    with pytest.raises(DataError, match=rf"m: process {process.pid} on .* is training a model in this folder"):
+    with pytest.raises(
+        DataError, match=rf"m: process {process.pid} on .* is training or calibrating a model in this folder"
+    ):
         train(*small_treebanks, folder, small_config(), device="cpu", **options)
-    with pytest.raises(DataError, match="is training a model"):
+    with pytest.raises(DataError, match="is training or calibrating"):
         train(*small_treebanks, folder, PerceptronConfig(iterations=1), overwrite=True)
     assert not (folder / "config.json").exists()
 
@@ -49,7 +51,11 @@ def test_the_folder_of_a_killed_training_is_free_at_once(owned):
 
 
 def test_threads_of_one_process_are_two_trainings_as_well(tmp_path):
-    with sole_owner(tmp_path / "m"), pytest.raises(DataError, match="is training a model"), sole_owner(tmp_path / "m"):
+    with (
+        sole_owner(tmp_path / "m"),
+        pytest.raises(DataError, match="is training or calibrating"),
+        sole_owner(tmp_path / "m"),
+    ):
         pass
 
 
