@@ -12,7 +12,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load, save
 from torch import Tensor
 
-from mh4.data.errors import DataError
+from mh4.data.errors import DataError, quote
 from mh4.models.checked import as_json
 from mh4.models.devices import HostCopy
 
@@ -31,9 +31,11 @@ _METADATA = "state"
 
 
 def named_folder(folder: str | Path) -> Path:
-    """The path of a folder; ValueError if it is empty, as from an unset variable: the working folder must be "."."""
+    """The path of a folder; ValueError if it holds NUL or is empty, as from an unset variable: "." must be written."""
     if not str(folder):
         raise ValueError("the model folder has no name (write '.' for the working folder)")
+    if "\0" in str(folder):
+        raise ValueError(f"{quote(str(folder))}: holds NUL, which no name of a folder does")
     return Path(folder)
 
 

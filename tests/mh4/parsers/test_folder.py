@@ -1,5 +1,6 @@
 """Model folders: loading reads every file once, and saving writes what was loaded."""
 
+import errno
 from collections import Counter
 
 import pytest
@@ -74,6 +75,20 @@ def test_a_loaded_network_learns_from_where_it_is(small_model):
 def test_a_folder_has_a_name():
     with pytest.raises(ValueError, match="the model folder has no name"):
         ModelFolder("")
+    with pytest.raises(ValueError, match=r"^'a\\x00': holds NUL"):
+        mh4.load("a\0")
+
+
+def test_a_folder_that_the_system_refuses_is_named(tmp_path, monkeypatch):
+    with pytest.raises(DataError, match="xx: cannot be read: file name too long"):
+        mh4.load(tmp_path / ("x" * 300))
+
+    def refuse(folder):
+        raise PermissionError(errno.EACCES, "Permission denied", str(folder))
+
+    monkeypatch.setattr("mh4.parsers.packages.cache.os.listdir", refuse)
+    with pytest.raises(DataError, match="secret: cannot be read: permission denied"):
+        mh4.load(tmp_path / "secret")
 
 
 @pytest.mark.parametrize("name", ["segmenter.json", "segmenter.safetensors"])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
 from mh4 import machine
 from mh4.data.errors import DataError
+from mh4.data.files import failure_reason
 from mh4.models.checked import checked
 
 from ..checksums import read_file
@@ -41,11 +43,20 @@ def installed(name: str) -> Entry | None:
 def find_model(model: str | Path) -> Path:
     """The folder of a model: the folder of this name or, if there is none, the downloaded model's.
 
-    DataError: There is neither, and the name is not a path.
+    DataError: There is neither, and the name is not a path; or the folder cannot be read.
     """
     folder = named_folder(model)
-    if folder.exists() or not re.fullmatch(NAME, str(model)):
-        return folder
-    if (entry := installed(str(model))) is None:
-        raise DataError(f"{model}: no such folder, and no downloaded model of this name (mh4 download {model})")
+    try:
+        os.listdir(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        if re.fullmatch(NAME, str(model)) and not folder.exists():
+            return _downloaded(str(model))
+    except OSError as error:
+        raise DataError(f"{folder}: cannot be read: {failure_reason(error)}") from None
+    return folder
+
+
+def _downloaded(name: str) -> Path:
+    if (entry := installed(name)) is None:
+        raise DataError(f"{name}: no such folder, and no downloaded model of this name (mh4 download {name})")
     return version_folder(entry)
