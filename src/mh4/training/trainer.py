@@ -125,12 +125,9 @@ class Trainer:
             replaced += bool((heads != sentence.padded_heads).any())
             examples.append(Example.of(sentence, heads, *known, treebank))
         if not examples:
-            raise DataError("no training sentences are left: none of their charts would fit into memory")
+            raise DataError(f"no training sentences are left: {self._too_long}")
         if len(examples) < len(named):
-            log.warning(
-                "%d training sentences are left out: their charts would not fit into memory",
-                len(named) - len(examples),
-            )
+            log.warning("%d training sentences are left out: %s", len(named) - len(examples), self._too_long)
         if replaced:
             log.info(
                 "%d of %d training trees %s; the closest tree stands in for each",
@@ -139,6 +136,11 @@ class Trainer:
                 self.objective.reason,
             )
         return examples
+
+    @property
+    def _too_long(self) -> str:
+        """For messages: why sentences are left out."""
+        return f"they have more than {self.parser.longest} words, or their charts would not fit into memory"
 
     def batches(self, epoch: int) -> list[list[int]]:
         """Indices of the sentences of each batch."""
