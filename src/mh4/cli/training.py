@@ -35,6 +35,7 @@ from .options import (
 from .progress import EpochsDisplay, TrainingDisplay
 
 if TYPE_CHECKING:
+    from mh4.parsers.config import Config
     from mh4.training.job import TrainingJob
 
 
@@ -245,7 +246,7 @@ def train(
     job = TrainingJob(
         files,
         dev_files,
-        _default_folder(files, decoder, system, scorer, seed) if output_folder is None else output_folder,
+        _default_folder(files, config) if output_folder is None else output_folder,
         config,
         device=device.value,
         threads=threads,
@@ -282,12 +283,14 @@ def _given(**settings: object) -> dict[str, Any]:
     return {name: value.value if isinstance(value, StrEnum) else value for name, value in given.items()}
 
 
-def _default_folder(
-    files: Path | dict[str, Path], decoder: DecoderName | None, system: str | None, scorer: Scorer, seed: int
-) -> str:
+def _default_folder(files: Path | dict[str, Path], config: Config) -> str:
+    from mh4.parsers.config import ChartConfig, PerceptronConfig
+
     stem = files.stem if isinstance(files, Path) else "-".join(files)
-    kind = (decoder or DEFAULT_DECODER).value if system is None else f"{system}-{scorer.value}"
-    return str(Path("models") / f"{stem}-{kind}-{seed}")
+    if isinstance(config, PerceptronConfig):
+        return str(Path("models") / f"{stem}-{config.system}-{Scorer.perceptron}-{config.seed}")
+    kind = config.decoder if isinstance(config, ChartConfig) else f"{config.transitions.system}-{Scorer.bilstm}"
+    return str(Path("models") / f"{stem}-{kind}-{config.training.seed}")
 
 
 def _run(job: TrainingJob) -> None:

@@ -114,7 +114,10 @@ def test_of_the_folder(trained, small_treebanks):
     train, dev = small_treebanks
     run("train", train, "--dev", dev, "--seed", 3, "--no-segmenter")
     run("train", train, "--dev", dev, "--system", "mh4", "--scorer", "perceptron")
-    assert [str(job.folder) for job in trained] == ["models/train-mh4-hybrid-3", "models/train-mh4-perceptron-1"]
+    run("train", train, "--dev", dev, "--set", "seed=4", "--set", "decoder=mst")
+    run("train", train, "--dev", dev, "--system", "arc-eager")
+    names = ["mh4-hybrid-3", "mh4-perceptron-1", "mst-4", "arc-eager-bilstm-1"]
+    assert [str(job.folder) for job in trained] == [f"models/train-{name}" for name in names]
     with pytest.raises(ValueError, match="the model folder has no name"):
         run("train", train, "--dev", dev, "-o", "", "--no-segmenter")
 
