@@ -343,6 +343,20 @@ def test_vocabulary(sample):
     assert relations[root] == -1
 
 
+def test_unknown_relations_are_not_learnt(sample):
+    whole = sample[0][:20]
+    half = [one.replace(relations=[name if i % 2 else "_" for i, name in enumerate(one.relations)]) for one in whole]
+    parser = fit(PerceptronConfig(iterations=1), half)
+    assert "_" not in parser.vocabulary.relations
+    assert all("_" not in one.relations for one in parser.predict(half))
+    gold = parser.vocabulary.gold(half[:1], [half[0].padded_heads]).relations[1:]
+    assert (gold == -1).tolist() == [name == "_" for name in half[0].relations]
+    below = [("_" if head == 0 else "nsubj") for head in whole[0].heads.tolist()]
+    assert PerceptronVocabulary.from_sentences([whole[0].replace(relations=below)]).root_relation == "nsubj"
+    none = PerceptronVocabulary.from_sentences([whole[0].replace(relations=["_"] * len(whole[0]))])
+    assert (none.relations, none.root_relation) == (("_",), "_")
+
+
 def test_an_interrupt_within_an_epoch_is_a_keyboard_interrupt(small_treebanks):
     """A pending interrupt must not crash Numba when it returns the results of the epoch."""
     script = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Self
@@ -12,6 +13,7 @@ from pydantic.dataclasses import dataclass
 
 from mh4.data.sentence import Sentence
 from mh4.models.checked import STRICT
+from mh4.models.word_vocabulary import by_frequency
 
 from ..config import TagColumn
 from ..relation_places import RelationPlaces
@@ -19,6 +21,7 @@ from ..vocabulary import SPACED, Names
 from .loops import Gold, Text
 
 UNKNOWN, ROOT = 0, 1  # numbers of forms and tags outside the vocabulary, and of the root's form and tag
+NO_RELATION = "_"
 _FIRST = 2
 
 
@@ -29,9 +32,10 @@ class PerceptronVocabulary:
     Attributes
     ----------
     forms, tags, relations : tuple of str
-        All that occur in the training treebank.
+        All that occur in the training treebank; among the relations, "_", an unknown one, only if there is no other.
     root_relation : str
-        The relation of words below the root; the most frequent one if there are several.
+        The relation of words below the root; the most frequent one if there are several. If all of these are unknown,
+        the most frequent relation.
     root_only : bool
         Whether all words below the root have this relation, and no others do; used only in models without ``only_root``
         and ``only_words``.
@@ -73,8 +77,8 @@ class PerceptronVocabulary:
         """Collect the forms, tags and relations of training sentences."""
         forms: set[str] = set()
         tags: set[str] = set()
-        below_root: dict[str, int] = {}
-        elsewhere: set[str] = set()
+        below_root: Counter[str] = Counter()
+        elsewhere: Counter[str] = Counter()
         single_root = True
         sentences = list(sentences)
         for sentence in sentences:
@@ -82,16 +86,14 @@ class PerceptronVocabulary:
             forms.update(sentence.forms)
             tags.update(getattr(sentence, tag_column))
             for head, relation in zip(sentence.heads.tolist(), sentence.relations, strict=True):
-                if head == 0:
-                    below_root[relation] = below_root.get(relation, 0) + 1
-                else:
-                    elsewhere.add(relation)
+                if relation != NO_RELATION:
+                    (elsewhere if head else below_root)[relation] += 1
         return cls(
             tuple(sorted(forms)),
             tuple(sorted(tags)),
-            tuple(sorted(elsewhere | set(below_root))),
-            max(sorted(below_root), key=below_root.__getitem__),
-            len(below_root) == 1 and not elsewhere & set(below_root),
+            tuple(sorted(elsewhere | below_root)) or (NO_RELATION,),
+            next(iter(by_frequency(below_root or elsewhere)), NO_RELATION),
+            len(below_root) == 1 and not elsewhere.keys() & below_root.keys(),
             single_root,
             tag_column,
             *(tuple(sorted(names)) for names in RelationPlaces.from_sentences(sentences)),
@@ -127,7 +129,7 @@ class PerceptronVocabulary:
         numbers = self._numbers["relations"]
         start = 0
         for sentence in sentences:
-            relations[start + 1 : start + len(sentence) + 1] = [numbers[name] for name in sentence.relations]
+            relations[start + 1 : start + len(sentence) + 1] = [numbers.get(name, -1) for name in sentence.relations]
             start += len(sentence) + 1
         # Where a tree was changed, the relation may no longer fit.
         relations[(relations >= 0) & ~self.places.allowed(self.relations)[(heads == 0).astype(int), relations]] = -1
