@@ -27,7 +27,8 @@ T = TypeVar("T")
 Sentences = Generator[Sentence | None, None, None] | Stream[Sentence]  # both can be closed
 
 _LETTER = re.compile(r"[^\W\d_]")
-UPOS_TAGS = "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X"  # of UD
+# Of UD, except X: "Chapter X" is a sentence.
+UPOS_TAGS = "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB"
 FORMATS = ("conllu", "text", "horizontal", "vertical")
 
 

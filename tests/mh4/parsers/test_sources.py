@@ -21,6 +21,13 @@ def test_sentences_of_words_are_counted():
         list(as_sentences([["a"], ["b", ""]]))
 
 
+def test_a_word_with_its_tag_is_no_sentence_but_a_word_may_be_x():
+    (chapter,) = as_sentences([["Chapter", "X"]])
+    assert chapter.forms == ("Chapter", "X")
+    with pytest.raises(ValueError, match="is a word with its tag, not a sentence"):
+        list(as_sentences([["kutya", "NOUN"]]))
+
+
 @pytest.mark.parametrize("error", [DataError("bad"), ConnectionError("bad"), KeyError("bad")])
 def test_windows_hold_words_enough_and_what_came_before_an_error(error):
     def sentences():
