@@ -85,6 +85,11 @@ class Asked:
                 )
         return cls(normalize("NFC", parameters["data"]), tokenizer, form, output, request, noted)
 
+    @property
+    def trees(self) -> int:
+        """The largest number of trees to write for each sentence."""
+        return 1 if self.request is None else self.request.k_best
+
     def read(self, parser: Parser, source: str) -> list[Sentence]:
         """The sentences of the data, segmented or read; messages call the data ``source``.
 

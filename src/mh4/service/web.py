@@ -35,6 +35,7 @@ from .served_models import ServedModel, ServedModels
 
 MOST_BYTES = 4 << 20  # of a body
 FEW = 8000  # characters, read in about 2 ms; on a busy server, handing them to another thread takes as long
+FEW_WORDS = 500  # of all trees together, written in about as long, except as pictures
 MOST_FIELDS = 100
 MOST_HELD = 256 << 20  # bytes of all bodies together
 MOST_WAITING = 100_000  # words
@@ -123,13 +124,14 @@ class Service:
             if asked.request is not None and sentences:
                 with self._stage("parse"):
                     answers = await self.batcher.answer(parser, sentences, asked.request)
+            words = sum(map(len, sentences))
             with self._stage("write"):
+                few = few and words * asked.trees <= FEW_WORDS and asked.output != "svg"
                 answer = await self._run(few, lambda: _as_json(asked.write(sentences, answers, model)))
         except OverloadedError:
             raise _busy() from None
         except (ValueError, TypeError) as error:
             raise HTTPException(400, str(error).replace(*_TEXT)) from None
-        words = sum(map(len, sentences))
         self.metrics.words.labels(model.name).inc(words)
         request.state.logged |= {"request": number, "model": model.name, "words": words}
         return Response(answer, media_type="application/json")

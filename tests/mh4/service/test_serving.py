@@ -385,6 +385,19 @@ def test_a_model_that_cannot_be_loaded_again_is_an_error_of_the_server(client, m
     assert "ulvari-small-text: cannot be loaded again: models/a/config.json: no such file" in caplog.messages
 
 
+def test_long_answers_are_written_outside_the_event_loop(client, monkeypatch):
+    """The server would answer nobody else meanwhile."""
+
+    def write(self, *_):
+        return {"result": threading.current_thread().name}
+
+    monkeypatch.setattr(Asked, "write", write)
+    ask = {"input": "horizontal", "parser": ""}
+    assert not client.process("a b\n", **ask).result.startswith("mh4-read")
+    assert client.process("a b\n" * 3, **ask, k_best="100").result.startswith("mh4-read")
+    assert client.process("a b\n", **ask, output="svg").result.startswith("mh4-read")
+
+
 def test_errors_of_its_own_are_counted_as_such(client, monkeypatch):
     def broken(*_):
         raise RuntimeError("broken")
