@@ -238,7 +238,7 @@ class Parser(Shared, Guided, ABC):
         """
         if request.treebank is not None and request.treebank not in self.treebanks:
             known = ", ".join(self.treebanks)
-            known = f"those of the model: {known}" if known else "the model was trained on a single one"
+            known = f"those of the model: {known}" if known else "the model does not tell treebanks apart"
             raise ValueError(f"unknown treebank {request.treebank!r}; {known}")
         if request.confidence or request.trees > 1:
             self._check_certainty(request)

@@ -249,7 +249,8 @@ class TransitionConfig(OracleSettings):
             object.__setattr__(self, "positions", ",".join(system.positions))
         unknown = [name for name in self.position_names if name not in system.tokens]
         if unknown:
-            raise ValueError(f"unknown positions {', '.join(unknown)}; {self.system} has: {', '.join(system.tokens)}")
+            wrong = ", ".join(map(repr, unknown))
+            raise ValueError(f"unknown positions {wrong}; {self.system} has: {', '.join(system.tokens)}")
         if not self.form:
             own = self.position_names == list(system.positions)
             object.__setattr__(self, "form", system.form if own else FORMS[0])

@@ -152,7 +152,7 @@ def test_settings_are_named_without_their_part():
         (ChartConfig, {"encoder": "gru"}, "unknown encoder 'gru'; known: bilstm"),
         (GreedyConfig, {"system": "arc-cubic"}, "unknown system 'arc-cubic'; known: arc-standard"),
         (GreedyConfig, {"oracle": "magic"}, "unknown oracle 'magic' of arc-hybrid; known: static, dynamic"),
-        (GreedyConfig, {"positions": "s0,s9"}, "unknown positions s9; arc-hybrid has: s0, b0"),
+        (GreedyConfig, {"positions": "s0,s9,,b0"}, "unknown positions 's9', ''; arc-hybrid has: s0, b0"),
         (GreedyConfig, {"near_exploration": 2}, "transitions.near_exploration: must be less than or equal to 1"),
         (GreedyConfig, {"form": "bilinear"}, "unknown form 'bilinear'; known: concatenated, biaffine"),
         (GreedyConfig, {"system": "mh4", "positions": "s2,s1,b0", "form": "biaffine"}, "of two positions, not of s2,"),

@@ -283,6 +283,8 @@ def test_an_ensemble_knows_what_its_members_know():
     assert ensemble.treebanks == ("b", "c")  # known to all members that know any
     assert ensemble.spaced_words
     assert ensemble.places == RelationPlaces(frozenset({"root", "SENT"}), frozenset({"x", "y"}))
+    with pytest.raises(ValueError, match="unknown treebank 'a'; the model does not tell treebanks apart"):
+        EnsembleParser([member(("a", "b")), member(("c",))])(["x"], treebank="a")
 
 
 def test_of_several_errors_of_a_sentence_the_first_counts():
