@@ -168,9 +168,10 @@ class NetworkFitter(Fitter):
         if resumes:
             _check_definition(folder, self.parser.definition, listed(job.train))
         continues = resumes and (folder / STATE).exists()
-        if job.resume and not continues and self.lead:
+        if job.resume and not continues and self.lead:  # a first start, a mistyped name, or a file was removed
             missing = f"holds no state of an interrupted training, {STATE}" if resumes else "holds no model to continue"
-            log.warning("%s: %s; training starts from the beginning", folder, missing)
+            level = logging.WARNING if resumes else logging.INFO
+            log.log(level, "%s: %s; training starts from the beginning", folder, missing)
         self.parser.threads = job.threads or workers.threads
         self.stack.enter_context(deterministic(self.parser.device))
         there = resumes and any((folder / name).exists() for name in SEGMENTER_FILES)

@@ -1,6 +1,7 @@
 """Contents of a model's folder at every stage of training, and messages about them."""
 
 import json
+import logging
 import shutil
 
 import pytest
@@ -67,7 +68,8 @@ def test_an_older_model_outlives_a_training_that_fails(config, older, small_tree
 def test_resuming_what_is_not_there_is_noted(small_treebanks, tmp_path, caplog, monkeypatch):
     """The name of the folder may be mistyped."""
     monkeypatch.setattr(trainer.Trainer, "run", lambda self: self.progress)
-    train(*small_treebanks, tmp_path / "m", small_config("mst"), device="cpu", resume=True)
+    with caplog.at_level(logging.INFO):
+        train(*small_treebanks, tmp_path / "m", small_config("mst"), device="cpu", resume=True)
     assert f"{tmp_path / 'm'}: holds no model to continue; training starts from the beginning" in caplog.messages
 
 
