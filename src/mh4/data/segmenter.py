@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import BinaryIO
 
 from .arriving import arriving_lines
 from .errors import DataError, Errors
 from .sentence import Sentence
-from .text import PORTION, Portion, Span, portions, sentence_of
+from .text import PORTION, Portion, Span, decoded, portions, sentence_of
 
 LONGEST_SENTENCE = 250  # tokens; longer sentences are split
 LONGEST_TOKEN = 1000  # characters
@@ -36,15 +36,39 @@ class Segmenter(ABC):
         DataError
             The text holds a lone surrogate or NUL.
         """
-        try:
-            stream = io.BytesIO(text.encode())
-        except UnicodeEncodeError as error:
-            raise DataError(
-                f"{source}: character {error.start + 1} (U+{ord(text[error.start]):04X}) is a lone surrogate, "
-                "which is not valid Unicode"
-            ) from None
         before = int(text.startswith("\ufeff"))
-        return filter(None, self.cut_stream(stream, source, Errors("raise"), before=before))
+        return filter(None, self.cut_stream(_stream(text, source), source, Errors("raise"), before=before))
+
+    def cut_lines(self, text: str, source: str = "text") -> Iterator[Sentence]:
+        """Every line of a text, unless it is blank, as one sentence; lines end with LF.
+
+        Raises
+        ------
+        DataError
+            The text holds a lone surrogate or NUL, or a line has more than 65,536 characters.
+        """
+        number, before = 0, ""
+        for together in _groups(_lines(text, source)):
+            for line, sentences in zip(together, self._tokens([own.text for own in together]), strict=True):
+                tokens = [token for sentence in sentences for token in sentence]
+                before += line.before
+                if not tokens:
+                    before += line.text
+                    continue
+                number += 1
+                comments = ["# newdoc", "# newpar"] * (number == 1) + [f"# sent_id = {number}"]
+                first = tokens[0].start
+                yield sentence_of(
+                    line.text,
+                    tokens,
+                    len(line.text),
+                    before + line.text[:first],
+                    comments,
+                    source,
+                    number,
+                    line.start + first,
+                )
+                before = ""
 
     def cut_stream(
         self, stream: BinaryIO, source: str, report: Errors, document: str = "", before: int = 0
@@ -95,6 +119,49 @@ class Segmenter(ABC):
                 for i in range(0, len(tokens), LONGEST_SENTENCE)
             ]
             yield from writer.write(portion, text, own)
+
+
+def _stream(text: str, source: str) -> BinaryIO:
+    try:
+        return io.BytesIO(text.encode())
+    except UnicodeEncodeError as error:
+        raise DataError(
+            f"{source}: character {error.start + 1} (U+{ord(text[error.start]):04X}) is a lone surrogate, "
+            "which is not valid Unicode"
+        ) from None
+
+
+def _lines(text: str, source: str) -> Iterator[Portion]:
+    """The lines of a text that are not blank, each a paragraph."""
+    before, start = "", int(text.startswith("\ufeff"))
+    for line in decoded(_stream(text, source), source):
+        if isinstance(line, DataError):
+            raise line
+        if line is None:
+            continue
+        if len(line) > PORTION:
+            number = text.count("\n", 0, start) + 1
+            raise DataError(f"{source}:{number}: has more than {PORTION} characters (write one sentence in each line)")
+        if line.strip():
+            yield Portion(line, before, True, True, start)
+            before = ""
+        else:
+            before = (before + line)[-PORTION:]
+        start += len(line)
+
+
+def _groups(lines: Iterable[Portion]) -> Iterator[list[Portion]]:
+    """Lines that together have about `PORTION` characters."""
+    together: list[Portion] = []
+    size = 0
+    for line in lines:
+        together.append(line)
+        size += len(line.text)
+        if size >= PORTION:
+            yield together
+            together, size = [], 0
+    if together:
+        yield together
 
 
 class _Writer:

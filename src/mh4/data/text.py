@@ -66,7 +66,7 @@ def portions(raws: Iterable[bytes], source: str) -> Iterator[Portion | DataError
     lines: list[str] = []
     before, size, begins, line_begins = "", 0, True, True
     start = 0
-    for line in _decoded(raws, source):
+    for line in decoded(raws, source):
         if line is None:
             yield None
             continue
@@ -92,7 +92,7 @@ def portions(raws: Iterable[bytes], source: str) -> Iterator[Portion | DataError
         yield Portion("".join(lines), before, begins, True, start)
 
 
-def _decoded(raws: Iterable[bytes], source: str) -> Iterator[str | DataError | None]:
+def decoded(raws: Iterable[bytes], source: str) -> Iterator[str | DataError | None]:
     """Yield lines, or pieces of long ones; a DataError for a line that is not text; None while reading would block."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     number, first = 1, True
@@ -212,7 +212,7 @@ def read_word_lines(
 ) -> Generator[Sentence | None, None, None]:
     """Like `read_words`, for the lines of a file."""
     number = 0
-    for words in _word_lists(_decoded(raws, source), source, layout == "vertical"):
+    for words in _word_lists(decoded(raws, source), source, layout == "vertical"):
         if words is None:
             yield None
             continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 from unicodedata import normalize
@@ -20,7 +20,7 @@ from mh4.data.word import Token
 from mh4.decoders.trees import is_tree
 from mh4.parsers.answers import Answers, with_trees
 from mh4.parsers.base import Parser
-from mh4.parsers.request import ANNOTATED, HEADS, Boundaries, Request
+from mh4.parsers.request import ANNOTATED, HEADS, Request
 
 from .served_models import ServedModel
 
@@ -98,9 +98,9 @@ class Asked:
         if self.tokenizer is None:
             sentences = READERS[self.input](self.data, source)
         else:
-            cut = _presegmented if "presegmented" in self.tokenizer else _cut
-            boundaries = "segmenter" if self.request is None else self.request.boundaries
-            sentences = [_with_options(*one, self.tokenizer) for one in cut(parser, self.data, source, boundaries)]
+            segmenter = parser.segmenter_for(self.request or Request())
+            cut = segmenter.cut_lines if "presegmented" in self.tokenizer else segmenter.cut
+            sentences = [_with_options(sentence, self.tokenizer) for sentence in cut(self.data, source)]
         for sentence in sentences:
             if len(sentence) > LONGEST:
                 raise sentence.error(f"has {len(sentence)} words, and at most {LONGEST} are parsed here")
@@ -189,52 +189,9 @@ def _words(layout: str) -> Callable[[str, str], list[Sentence]]:
     return read
 
 
-def _cut(parser: Parser, text: str, source: str, boundaries: Boundaries) -> Iterator[tuple[Sentence, Sequence[Token]]]:
-    return ((sentence, sentence.tokens) for sentence in parser.cut(text, source, boundaries=boundaries))
-
-
-def _presegmented(parser: Parser, text: str, source: str, _: Boundaries) -> Iterator[tuple[Sentence, Sequence[Token]]]:
-    """Yield every non-blank line as one sentence, with its tokens, whose offsets are those in the text.
-
-    Blank lines are white space before the next sentence.
-    """
-    number = offset = 0
-    lines = ""
-    for line in io.StringIO(text, newline="\n"):
-        lines += line
-        if line.strip() and (pieces := parser.cut(lines, source)):  # a byte order mark alone is nothing
-            number += 1
-            forms: list[str] = []
-            tokens: list[Token] = []
-            for piece in pieces:
-                before = len(forms)
-                forms += piece.forms
-                tokens += [
-                    token._replace(
-                        first=token.first + before,
-                        last=token.last + before,
-                        start=token.start + offset,
-                        end=token.end + offset,
-                    )
-                    for token in piece.tokens
-                ]
-            sentence = _with_tokens(Sentence.from_words(forms, source=source, number=number), tokens)
-            comments = ["# newdoc", "# newpar"] * (number == 1) + [f"# sent_id = {number}", f"# text = {sentence.text}"]
-            yield sentence.replace(comments=comments), tokens
-            offset += len(lines)
-            lines = ""
-
-
-def _with_tokens(sentence: Sentence, tokens: Sequence[Token]) -> Sentence:
-    """The sentence with the MISC of these tokens, and its multiword tokens replaced by those among them."""
-    misc = [
-        token.misc if token.first == token.last else "_" for token in tokens for _ in range(token.first, token.last + 1)
-    ]
-    return sentence.replace(misc=misc, multiword_tokens=tokens)
-
-
-def _with_options(sentence: Sentence, tokens: Sequence[Token], options: frozenset[str]) -> Sentence:
+def _with_options(sentence: Sentence, options: frozenset[str]) -> Sentence:
     """Apply options of UDPipe's tokenizer: ``ranges`` adds offsets, ``normalized_spaces`` drops unusual white space."""
+    tokens: Sequence[Token] = sentence.tokens
     if "normalized_spaces" in options:
         tokens = [token._replace(misc=_without_spaces(token.misc)) for token in tokens]
     if "ranges" in options:
@@ -242,7 +199,10 @@ def _with_options(sentence: Sentence, tokens: Sequence[Token], options: frozense
             token._replace(misc=with_entries(token.misc, {"TokenRange": f"{token.start}:{token.end}"}))
             for token in tokens
         ]
-    return _with_tokens(sentence, tokens)
+    misc = [
+        token.misc if token.first == token.last else "_" for token in tokens for _ in range(token.first, token.last + 1)
+    ]
+    return sentence.replace(misc=misc, multiword_tokens=tokens)
 
 
 def _without_spaces(misc: str) -> str:

@@ -100,6 +100,43 @@ def test_words_stand_in_the_text_where_they_say(segmenter, text):
                 assert (word.start, word.end) == (token.start, token.end)
 
 
+@given(st.text("ab. \t\n\r\u2028", max_size=60))
+@example("\ufeff\n Zub ulv. Tor.\r\n\n \nZub\n\n")
+@example("Zub ulv. Tor.\n" * (PORTION // 7))  # more than are cut together
+def test_every_line_is_a_sentence_that_stands_in_the_text_where_it_says(segmenter, text):
+    lines = [line.strip() for line in text.removeprefix("\ufeff").split("\n") if line.strip()]
+    sentences = list(segmenter.cut_lines(text))
+    back = "".join(text_of(sentences))
+    assert text.removeprefix("\ufeff").startswith(back)
+    assert back.split() == text.removeprefix("\ufeff").split()
+    found = [text[one.tokens[0].start : one.tokens[-1].end] for one in sentences]
+    assert found == lines
+    assert [one.sent_id for one in sentences] == [str(i + 1) for i in range(len(lines))]
+    for line, sentence in zip(lines, sentences, strict=True):  # words are those of the line alone
+        assert sentence.forms == tuple(form for one in segmenter.cut(line) for form in one.forms)
+
+
+def test_lines_are_cut_together(segmenter, monkeypatch):
+    sizes = []
+    cut = type(segmenter)._tokens
+    monkeypatch.setattr(type(segmenter), "_tokens", lambda self, texts: sizes.append(len(texts)) or cut(self, texts))
+    assert len(list(segmenter.cut_lines("Zub.\n\n" * 50))) == 50
+    assert sizes == [50]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a\ud800b", "text: character 2 .* lone surrogate"),
+        ("a\n\nb\0", "text:3: .*NUL"),
+        ("a\n" + "b" * (PORTION + 1), "text:2: has more than 65536 characters"),
+    ],
+)
+def test_lines_that_are_no_sentences_are_refused(segmenter, text, problem):
+    with pytest.raises(DataError, match=problem):
+        list(segmenter.cut_lines(text))
+
+
 @pytest.mark.parametrize(
     "text", ["😀👩‍👩‍👧", "שלום עולם. שלום", "\u200d", "a" * (PORTION + 5000), "é " * PORTION, "_ #"]
 )
