@@ -12,6 +12,7 @@ from typing import Any
 
 from mh4.data.sentence import Sentence
 from mh4.parsers.base import Parser
+from mh4.parsers.packages.cache import find_model
 from mh4.parsers.registry import load
 from mh4.parsers.request import Request
 
@@ -145,7 +146,7 @@ class ServedModels:
         parser = self._parser(name, folder)
         abilities = ["tokenizer"] * (parser.segmenter is not None) + ["tagger"] * bool(parser.annotates) + ["parser"]
         language, licence = (str(parser.meta.get(key) or "") for key in ("language", "licence"))
-        return ServedModel(name, folder, tuple(abilities), tuple(_extensions(parser)), language, licence)
+        return ServedModel(name, find_model(folder), tuple(abilities), tuple(_extensions(parser)), language, licence)
 
 
 def _extensions(parser: Parser) -> Iterator[str]:

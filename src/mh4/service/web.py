@@ -131,7 +131,7 @@ class Service:
         except OverloadedError:
             raise _busy() from None
         except (ValueError, TypeError) as error:
-            raise HTTPException(400, str(error).replace(*_TEXT)) from None
+            raise HTTPException(400, str(error).replace(*_TEXT).replace(str(model.folder), model.name)) from None
         self.metrics.words.labels(model.name).inc(words)
         request.state.logged |= {"request": number, "model": model.name, "words": words}
         return Response(answer, media_type="application/json")

@@ -162,6 +162,15 @@ def test_what_is_wrong_is_told_in_one_line(client, parameters, status, message):
     assert answer.headers["Content-Type"].startswith("text/plain")
 
 
+def test_answers_do_not_tell_where_a_model_is(client, monkeypatch):
+    served = client.service.models.default
+    monkeypatch.setattr(client.service.models.parser(served), "calibration", None)
+    answer = client.post("/process", data=LINES, parser="", confidence="1")
+    assert answer.status == 400
+    name = served.name
+    assert answer.text.startswith(f"{name}: the model is not calibrated yet; run mh4 calibrate {name} DEV")
+
+
 def test_as_much_as_is_allowed_is_accepted():
     class Anyone:
         annotates = frozenset()
