@@ -6,6 +6,7 @@ import torch
 from mh4.models.bilstm_config import BiLSTMConfig
 from mh4.models.bilstm_encoder import BiLSTMEncoder
 from mh4.models.encoder import FileError
+from mh4.models.layers import SMALL
 from mh4.models.treebank_vectors import TreebankVectors
 
 NAMES = ("one", "other", "third")
@@ -46,8 +47,14 @@ def test_it_is_added_to_every_word_and_learns_with_them():
     torch.testing.assert_close(vectors.grad, torch.tensor([1.0, 0.0, 3.0])[:, None].expand(3, 8))
 
 
-def test_names_survive_in_files():
-    assert TreebankVectors.names_in(TreebankVectors.files_of(NAMES)) == NAMES
+def test_it_begins_as_a_small_vector():
+    vectors = TreebankVectors(64, NAMES).vectors
+    assert SMALL / 2 < vectors.abs().max() <= SMALL
+
+
+def test_names_survive_in_files_in_their_order():
+    for names in (NAMES, NAMES[::-1]):
+        assert TreebankVectors.names_in(TreebankVectors.files_of(names)) == names
     assert TreebankVectors.files_of(()) == {}
     assert TreebankVectors.names_in({}) == ()
     with pytest.raises(FileError):

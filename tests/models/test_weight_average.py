@@ -57,3 +57,11 @@ def test_frozen_weights_have_no_average():
     network = nn.Linear(2, 2)
     network.weight.requires_grad_(False)
     assert list(WeightAverage(network, decay=0.9).averages) == ["bias"]
+
+
+def test_settled_weights_are_the_average():
+    network = _network()
+    average = WeightAverage(network, decay=0.9)
+    network.weight.data.fill_(2.0)
+    average.settle()
+    assert network.weight.item() == 1.0

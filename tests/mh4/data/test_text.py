@@ -14,7 +14,7 @@ from mh4.data.document import Document
 from mh4.data.errors import DataError, Errors
 from mh4.data.sample import read_sample
 from mh4.data.segmenter import LONGEST_SENTENCE, LONGEST_TOKEN
-from mh4.data.text import PORTION, portions, read_words, text_of
+from mh4.data.text import PORTION, Span, portions, read_words, sentence_of, text_of
 
 TEXT = "Zub ulv.  Zubani\ttor “teg”.\r\n \n\n\tNew paragraph: 10 000.\n"
 
@@ -185,6 +185,12 @@ def test_multiword_tokens_are_split(segmenter):
     assert "".join(text_of(sentences)) == "".join(text_of(gold))
 
 
+def test_the_ids_of_multiword_tokens_follow_from_the_words_before():
+    tokens = [Span(0, 2, ("a", "b")), Span(3, 5, ("c", "d")), Span(6, 7), Span(8, 10, ("e", "f"))]
+    sentence = sentence_of("ab cd x ef", tokens, 10, "", (), "f", 1, 0)
+    assert [(token.first, token.last) for token in sentence.tokens] == [(1, 2), (3, 4), (5, 5), (6, 7)]
+
+
 def test_paragraphs_end_at_blank_lines():
     assert [(p.text, p.before) for p in paragraphs(b"\xef\xbb\xbfa\nb\n \r\n\n c\n")] == [
         ("a\nb\n \r\n", ""),
@@ -200,6 +206,7 @@ def test_an_error_stands_for_a_line_that_is_not_utf8():
     good, one, error, *rest = paragraphs(text)
     assert [good.text, one.text, *(p.text for p in rest)] == ["good\n\n", "one\n", "two\n\n", "last\n"]
     assert all(p.begins and p.ends for p in (good, one, *rest))
+    assert [p.start for p in (good, one, *rest)] == [0, 6, 10, 15]
     assert str(error).startswith("f:4: byte 0xFF is not UTF-8")
     (error,) = paragraphs(b"\xc3")
     assert str(error).startswith("f:1: byte 0xC3")
