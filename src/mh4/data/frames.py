@@ -18,7 +18,7 @@ _IF_KNOWN = dict.fromkeys(
     ("confidence", "head_confidence", "margin", "relation_share", "score", "tree_confidence"), "float64"
 ) | {"next_head": "Int64"}
 # Integers that untyped files or gaps turn into floats.
-_WHOLE = ("id", "head", "start_char", "end_char", "next_head")
+_WHOLE = ("id", "head", "start_char", "end_char")
 
 
 def to_frame(sentences: Iterable[Any]) -> Any:

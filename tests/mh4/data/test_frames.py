@@ -33,6 +33,7 @@ def test_a_row_is_a_word(document):
     assert frame["token"].tolist() == ["Don't", "Don't", ".", "A"]
     assert (frame["sentence"].tolist(), frame["id"].tolist()) == ([1, 1, 1, 2], [1, 2, 3, 1])
     assert frame["sent_id"].isna().tolist() == [False, False, False, True]
+    assert frame["other_lines"].isna().tolist() == [False, True, True, True]
     assert frame["head"].tolist() == [0, pandas.NA, 1, pandas.NA]
     assert frame["start_char"].tolist() == [0, 0, 5, 0]
     types = frame.dtypes.astype(str).to_dict()
@@ -86,6 +87,15 @@ def test_files_without_types_are_read_too(document, tmp_path):
     frame = pandas.read_csv(tmp_path / "words.csv")
     assert frame["head"].dtype == float
     assert Document.from_pandas(frame) == document
+
+
+def test_offsets_that_gaps_have_turned_into_floats_are_read():
+    frame = pandas.DataFrame(
+        {"text": ["a", "b"], "sentence": [1, 2], "start_char": [4, None], "end_char": [5, None], "next_head": [0, None]}
+    )
+    first, second = (sentence[0] for sentence in Document.from_pandas(frame))
+    assert [(word.start, word.end) for word in (first, second)] == [(4, 5), (0, 1)]
+    assert first.sentence.confidence.runners_up.tolist() == [0]
 
 
 def test_columns_may_be_missing():

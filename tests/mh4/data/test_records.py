@@ -98,6 +98,13 @@ def test_white_space_inside_the_last_token_counts_in_its_end():
     assert [(token.start, token.end) for token in Sentence.from_json(sentence.to_json()).tokens] == [(0, 4)]
 
 
+def test_offsets_of_words_inside_multiword_tokens_are_not_those_of_tokens():
+    places = (((1, 2), "Don't", 0), (1, "Do", 0), (2, "n't", 2), (3, "go", 7))
+    tokens = [{"id": id, "text": text, "start_char": at, "end_char": at + len(text)} for id, text, at in places]
+    sentence = Sentence.from_dict({"tokens": tokens, "text": "Don't  go"})
+    assert [(token.start, token.end) for token in sentence.tokens] == [(0, 5), (7, 9)]
+
+
 def test_offsets_in_a_text_that_was_parsed_stay(segmenter):
     document = Document(segmenter.cut("Te  nofe\n mihevode.  Zvai te.\n\nKve yeni.", "text"))
     again = Document.from_json(document.to_json())

@@ -59,6 +59,13 @@ def test_white_space_is_written_as_udpipe_does(segmenter):
     assert sentences[0].comments[:2] == ("# newdoc", "# newpar")
 
 
+def test_white_space_inside_a_token_is_kept():
+    sentence = sentence_of("10\t 000 x ", [Span(0, 7), Span(8, 9)], 10, "", (), "f", 1, 0)
+    assert sentence.forms == ("10 000", "x")
+    assert sentence.misc == ("SpacesInToken=10\\t\\s000", "_")
+    assert "".join(text_of([sentence])) == "10\t 000 x "
+
+
 def test_white_space_that_misc_cannot_end_with_is_escaped(segmenter):
     text = "\u3000Zub\u00a0ulv. \u2009Tor\u2028teg\x0b.\u2003"
     sentences = Document(segmenter.cut(text))
@@ -268,6 +275,13 @@ def test_a_line_without_its_word_is_named(tmp_path):
     with pytest.raises(DataError, match=r"words\.txt:2: holds no word before its first tab"):
         list(read_words(path, "vertical", Errors("raise")))
     assert [sentence.forms for sentence in read_words(path, "vertical", Errors(lambda error: None))] == [("four",)]
+
+
+def test_the_first_bad_line_of_a_sentence_is_named(tmp_path):
+    path = tmp_path / "words.txt"
+    path.write_bytes(b"one\n\xfe\n\xff\n\nfour\n")
+    with pytest.raises(DataError, match=r"words\.txt:2: byte 0xFE"):
+        list(read_words(path, "vertical", Errors("raise")))
 
 
 @pytest.mark.parametrize("size", [PORTION - 1, PORTION, PORTION + 1, 2 * PORTION])
