@@ -126,6 +126,14 @@ def test_what_is_wrong_is_said_in_one_line(columns, message):
     assert len(str(error.value).splitlines()) == 1
 
 
+def test_errors_name_the_source(document):
+    for frame, problem in ((document.to_pandas(), "holds 2"), (pandas.DataFrame({"word": ["a"]}), "has no column")):
+        with pytest.raises(DataError, match=rf"^words\.csv: {problem}"):
+            Sentence.from_pandas(frame, source="words.csv")
+    with pytest.raises(DataError, match=r"^words\.csv: sentence 1: HEAD 7"):
+        Document.from_pandas(pandas.DataFrame({"text": ["a"], "head": [7]}), source="words.csv")
+
+
 def test_what_is_no_frame_and_no_single_sentence(document):
     with pytest.raises(TypeError, match="expected a pandas data frame"):
         Document.from_pandas([1])
@@ -141,7 +149,9 @@ def test_documents_of_spacy(document):
     doc = plain.to_spacy()
     assert [(token.text, token.head.text, token.pos_) for token in doc] == [("A", "b", "DET"), ("b", "b", "NOUN")]
     assert Document.from_spacy(doc) == plain
-    assert Sentence.from_spacy(plain[0].to_spacy(spacy.blank("hu").vocab)) == plain[0]
+    vocab = spacy.blank("hu").vocab
+    assert plain[0].to_spacy(vocab).vocab is vocab
+    assert Sentence.from_spacy(plain[0].to_spacy(vocab)) == plain[0]
     with pytest.raises(DataError, match="Doc: holds 0 sentences, not one"):
         Sentence.from_spacy(spacy.blank("hu")(""))
     with pytest.raises(TypeError, match="expected a spaCy Doc"):

@@ -169,6 +169,12 @@ def test_what_is_no_json(text):
         Document.from_json(text)
 
 
+def test_errors_name_the_source_of_json():
+    for text, problem in (("{", "not valid JSON"), ("[]", "sentence 1: holds no words")):
+        with pytest.raises(DataError, match=f"^page: {problem}"):
+            Sentence.from_json(text, source="page")
+
+
 def test_a_sentence_is_no_document(sentence):
     with pytest.raises(DataError, match="a document is a list of sentences"):
         Document.from_dict(sentence.to_dict())
