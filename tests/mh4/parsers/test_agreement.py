@@ -61,12 +61,13 @@ SEEN = [
 
 
 def test_how_often_heads_and_dependents_agree():
-    columns = Columns.from_sentences(SEEN)
+    without = SEEN[2].replace(feats=["Case=Acc|Degree=Pos", "_"])  # the head has no case
+    columns = Columns.from_sentences([*SEEN, without])
     assert columns.agreement == {"amod\tADJ\tNOUN\tCase": (3, 1)}
     gains = columns.agreement_gains(["root", "amod"], 5.0)
     adjective, noun = columns.upos_index["ADJ"], columns.upos_index["NOUN"]
     case = list(columns.attributes).index("Case")
-    chance = (5 / 8) ** 2 + (3 / 8) ** 2
+    chance = (5 / 9) ** 2 + (4 / 9) ** 2  # of words that have a case
     same = (3 + 5 * chance) / (4 + 5)
     expected = [np.log(same / chance), np.log((1 - same) / (1 - chance))]
     np.testing.assert_allclose(gains[1, adjective, noun, case], expected, rtol=1e-5)

@@ -151,6 +151,17 @@ def test_dependents_agree_with_their_own_heads():
     assert found == {1: "Case=Acc", 2: "Case=Nom"}  # the more frequent case, and the noun's
 
 
+def test_agreement_is_smoothed_and_weighted_as_the_model_says():
+    columns = Columns.from_sentences(
+        [sentence(f"n n NOUN N Case={case}", f"a a ADJ A Case={case}") for case in ("Nom", "Acc")]
+    )
+    weights = ColumnWeights(form_smoothing=3.0, occurrence_smoothing=2.0, agreement_weight=0.6)
+    reader = ColumnReader(columns, Annotator(*ANNOTATOR, 4, columns.classes), torch.device("cpu"), RELATIONS, weights)
+    expected = columns.agreement_gains(RELATIONS, 2.0)
+    assert expected.any()
+    np.testing.assert_allclose(reader._gains, 0.6 * expected, rtol=1e-6)
+
+
 def test_choices_can_be_read_again_and_in_any_order_of_columns():
     """Rules for new forms are looked up by word, whatever was read before."""
     reader = reader_of(sentence("dogs dog NOUN N _", "cats cat NOUN N _", "is be VERB V _"))

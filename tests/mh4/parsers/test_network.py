@@ -50,6 +50,14 @@ def test_only_a_cpu_parses_less_padding_in_more_batches(device, monkeypatch):
     assert list(parser.batches(sentences)) == ([[0, 1], [2]] if device == "cpu" else [[0, 1, 2]])
 
 
+def test_batches_are_limited_by_what_the_encoder_counts(monkeypatch):
+    sentences = [Sentence(["a"] * n) for n in (2, 3, 4)]
+    parser = ChartParser(Definition.learn(small_config("mst"), sentences), device="cpu")
+    assert list(parser.batches(sentences)) == [[0, 1, 2]]
+    monkeypatch.setattr(parser.network.encoder, "cost", lambda sentence: 500 * len(sentence))
+    assert list(parser.batches(sentences)) == [[0, 1], [2]]
+
+
 def test_parsing_has_no_dropout():
     sentences = [Sentence.from_words(["a", "b", "c"] * n) for n in (1, 2, 3)]
     parser = ChartParser(Definition.learn(small_config("mst"), sentences), device="cpu")
