@@ -26,6 +26,8 @@ from grid_results import (
 from published import DEV_UAS, TEST_LAS_NONPROJECTIVE, TEST_LAS_PROJECTIVE, Cell
 from scipy.stats import ttest_ind_from_stats
 
+from mh4.parsers.config import TrainingConfig
+
 EXPERIMENTS = Path(report.__file__).parent
 
 
@@ -236,6 +238,12 @@ def test_a_mean_may_be_one_published_deviation_below():
     for uas, holds in ((84.1, "yes"), (84.08, "no")):  # 84.59 ± 0.50 in the paper
         ((_, _, own),) = report._published_level([made_up("hu", "mh4-hybrid", 1, uas)], "paper")
         assert own == holds
+
+
+def test_settings_are_named_that_differ_from_defaults_and_are_still_there():
+    settings = {"training": {"seed": 7, "learning_rate": 0.5, "patience": TrainingConfig().patience, "gone": 1}}
+    runs = [{"preset": "a", "settings": settings}, {"preset": "b", "settings": {"training": {"beta1": 0.5}}}]
+    assert report._changed_settings(runs, "a") == "learning_rate=0.5"
 
 
 def test_steps_are_counted_to_the_wanted_accuracy_or_to_the_best_model():

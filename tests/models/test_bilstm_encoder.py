@@ -134,6 +134,14 @@ def test_a_sentence_costs_what_its_dearest_source_takes(monkeypatch):
     assert encoder.cost(sentence) == 7
 
 
+def test_every_source_has_groups_of_its_own(monkeypatch):
+    encoder = BiLSTMEncoder(config := BiLSTMConfig(word_size=5, hidden=6), BiLSTMEncoder.learn(config, []))
+    groups = [[{"rate": 1.0}], [], [{"rate": 2.0}, {"rate": 3.0}]]
+    sources = [SimpleNamespace(parameter_groups=lambda own=own: own) for own in groups]
+    monkeypatch.setattr(BiLSTMEncoder, "sources", sources)
+    assert encoder.parameter_groups() == [{"rate": 1.0}, {"rate": 2.0}, {"rate": 3.0}]
+
+
 def test_taggers_may_build_on_a_lower_layer():
     lengths, words = torch.tensor([3, 1]), torch.randn(2, 3, 5)
     encoders = []

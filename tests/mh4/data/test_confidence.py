@@ -132,6 +132,12 @@ def test_of_equally_certain_words_the_smaller_margin_comes_first_and_then_the_fi
     assert [(word.sentence, word.id) for word in least_certain(sentences, 3)] == found[:3]
 
 
+def test_confidences_are_listed_with_as_many_digits_as_are_written():
+    found = Confidence(np.ones(1), np.zeros(1, np.int32), np.ones(1), np.ones(1), np.array([0.123456]))
+    sentence = Sentence.from_words(["a"]).replace(heads=[0], confidence=found)
+    assert least_certain([sentence], 1)[0].confidence == 0.123
+
+
 def test_what_was_given_stays(parsed):
     given = Sentence.from_conllu(TEXT).replace(heads=[-1, 3, -1, 3], relations=["_", "_", "_", "x"])
     written = Output(min_confidence=0.99)(

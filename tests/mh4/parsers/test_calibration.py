@@ -217,3 +217,12 @@ def test_a_model_without_relations_is_calibrated_for_heads():
     applied = fitted.applied(found[0].confidence)
     np.testing.assert_array_equal(applied.words, applied.heads)
     assert fitted.heads == Calibration.fit(*compared(relation_known=1.0)).heads
+    _, right = compared(relation_known=0.5, heads_right=1.0)
+    assert Calibration.fit(found, right).trees.probability[-1] > 0.9
+
+
+def test_trees_with_unknown_margins_are_left_out():
+    found, golds = compared(relation_known=1.0)
+    unknown = np.full(10, np.nan)
+    lost = replace(found[0], confidence=replace(found[0].confidence, margins=unknown, relations=unknown))
+    assert Calibration.fit([lost, *found], [golds[0], *golds]) == Calibration.fit(found, golds)

@@ -157,6 +157,11 @@ def test_files_of_several_trees_have_unique_ids_and_count_sentences_once(parser,
     assert [one.sent_id for one in written[:9]] == [f"{one.sent_id}-k{rank}" for one in dev[:3] for rank in (1, 2, 3)]
 
 
+def test_a_wrong_kind_of_confidence_is_an_error_beside_a_least_one(parser, tmp_path):
+    with pytest.raises(ValueError, match='confidence is True, False or "all"'):
+        parser.parse_file([], tmp_path / "out.conllu", confidence="most", min_confidence=0.5)
+
+
 def test_files_with_confidence_differ_in_misc_and_a_comment_alone(parser, dev, tmp_path):
     plain, sure, sparse = (tmp_path / name for name in ("plain.conllu", "sure.conllu", "sparse.conllu"))
     parser.parse_file(dev, plain)

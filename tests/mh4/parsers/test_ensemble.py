@@ -330,6 +330,7 @@ def test_charts_are_limited_in_members_and_in_the_ensemble(combine, small_treeba
     member = ChartParser(Definition.learn(small_config("eisner"), sentences), device="cpu")
     ensemble = EnsembleParser([member], "mh4-two", combine)
     ensemble.limit_charts(10)
+    assert ensemble.fallback.memory_limit == 10
     chart = "words: sentence 1: the exact {} chart of 8 words would not fit into memory; {}"
     assert ensemble.attempt([words(8)]).warnings == [
         chart.format("eisner", "parsed with mst"),

@@ -125,7 +125,8 @@ def test_columns_are_chosen_for_the_tree_that_is_returned(options, monkeypatch):
     seen.clear()
     if "keep_heads" in options:
         sentence = sentence.replace(heads=[-1, trees[0][1], -1, -1], relations=["_", "y", "_", "_"])
-    found = next(iter(parser.parse([sentence], **options)))
+    (found,) = parser.parse([sentence], **options)
+    assert found.comments == ()  # no rank: a single tree was asked for
     of_words, [(heads, relations)] = seen
     assert heads[1:].tolist() == found.heads.tolist() == trees[2 if "among" in options else 0]
     assert [names[r] for r in relations] == [names[r] for r in of_words] == list(found.relations)

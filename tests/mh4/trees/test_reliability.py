@@ -33,6 +33,8 @@ def test_ties_of_confidence_are_looked_at_by_margin():
     report = report_calibration(margins, heads, heads, right, right)
     assert report.wrong_heads[0.3] == 1.0
     assert report.heads_before.words == 4
+    raw = [one.confidence for one in report.heads_before.bins]
+    assert raw == pytest.approx([1 / (1 + np.exp(-margin)) for margin in range(4)])
 
 
 LINE = "{}\t{}\t_\t_\t_\t_\t{}\t{}\t_\t{}\n"
