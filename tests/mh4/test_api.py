@@ -438,6 +438,11 @@ def test_a_pipe_yields_the_results_before_an_invalid_item(text_parser, bad):
         next(stream)
 
 
+def test_a_pipe_names_the_invalid_text(text_parser):
+    with pytest.raises(mh4.DataError, match=r"^text 2:1: holds a NUL"):
+        list(text_parser.pipe(["Zub.", "a\0b"]))
+
+
 def test_a_pipe_takes_what_comes_in_windows(text_parser, monkeypatch):
     monkeypatch.setattr("mh4.parsers.sources.WINDOW_WORDS", 8)
     asked = []

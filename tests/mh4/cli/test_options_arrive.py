@@ -1,20 +1,31 @@
 """Every option of the command line reaches the code that uses it: none is dropped or confused with another."""
 
+import json
+from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import patch
 
 import pytest
 from typer.testing import CliRunner
 
 import mh4.api  # noqa: F401 (imported before tests replace what it imports)
 from mh4.cli import app
+from mh4.cli.options import set_threads
 from mh4.parsers.base import Count
 from mh4.parsers.request import Request
 from mh4.training.schedule import Progress
 
 
+# Commands whose network runs in this process, unless on a cluster.
+WITH_NETWORK = {"parse", "eval", "calibrate", "uncertain", "serve", "package"}
+
+
 def run(*arguments):
-    result = CliRunner().invoke(app, [*map(str, arguments)], catch_exceptions=False)
+    with patch("torch.set_num_threads") as set_threads:
+        result = CliRunner().invoke(app, [*map(str, arguments)], catch_exceptions=False)
     assert result.exit_code == 0, result.output
+    if arguments[0] in WITH_NETWORK and "--cluster" not in arguments and "--threads" in arguments:
+        set_threads.assert_called_once_with(arguments[arguments.index("--threads") + 1])
     return result
 
 
@@ -182,6 +193,37 @@ def test_of_parsing_on_a_cluster(small_treebanks, tmp_path, monkeypatch):
     assert found.pop("errors").policy == "skip"
     assert callable(found.pop("on_progress"))
     assert found == {**PARSING, "form": "horizontal", "device": "cpu", "search": "greedy", "threads": 2}
+
+
+def test_of_evaluating_models(small_treebanks, tmp_path, monkeypatch):
+    calls = []
+
+    class Echo(Recorder):
+        def parse(self, source):
+            return [sentence.replace(heads=[*range(len(sentence))]) for sentence in source]
+
+    monkeypatch.setattr("mh4.parsers.registry.load", Echo)
+    monkeypatch.setattr(Recorder, "calls", calls, raising=False)
+    monkeypatch.setattr("mh4.parsers.folder.ModelFolder.find", lambda model: SimpleNamespace(config=None))
+    command = ["eval", small_treebanks[1], "--model", "m", "--json"]
+    plain = json.loads(run(*command).stdout)
+    given = json.loads(run(*command, "--given", "upos", "--device", "cpu", "--threads", 2).stdout)
+    assert calls == [
+        ((Path("m"),), {"device": "auto", "threads": None}),
+        ((Path("m"),), {"device": "cpu", "threads": 2}),
+    ]
+    assert given["scores"]["UPOS"]["f1"] == 1 > plain["scores"]["UPOS"]["f1"]
+
+
+def test_without_a_number_of_threads_there_are_no_more_than_before():
+    for own, available, expected in ((3, 8, 3), (8, 3, 3)):
+        with (
+            patch("torch.get_num_threads", lambda own=own: own),
+            patch("mh4.cli.options.available_threads", lambda available=available: available),
+            patch("torch.set_num_threads") as set_number,
+        ):
+            set_threads(None)
+        set_number.assert_called_once_with(expected)
 
 
 def test_of_calibrating(small_treebanks, tmp_path, monkeypatch):

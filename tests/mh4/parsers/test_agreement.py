@@ -76,6 +76,12 @@ def test_how_often_heads_and_dependents_agree():
     assert not gains.any()  # Degree has one value, nouns have none
 
 
+def test_an_attribute_of_one_value_says_nothing():
+    columns = Columns.from_sentences([SEEN[0].replace(feats=["Number=Sing"] * 2)])
+    assert columns.agreement == {"amod\tADJ\tNOUN\tNumber": (1, 0)}
+    assert not columns.agreement_gains(["root", "amod"], 5.0).any()
+
+
 def test_a_head_decides_what_its_dependent_leaves_open():
     columns = Columns.from_sentences(SEEN)
     annotator = Annotator(*ANNOTATOR, 4, columns.classes)

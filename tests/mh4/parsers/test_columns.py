@@ -18,6 +18,7 @@ from mh4.models.annotator import IGNORED, INCOMPLETE, Annotator, ColumnScores
 from mh4.models.checked import checked
 from mh4.parsers import columns as columns_module
 from mh4.parsers.chart import ChartParser
+from mh4.parsers.column_counts import lacks_features, shares_without_features
 from mh4.parsers.column_reader import ColumnReader
 from mh4.parsers.column_weights import ColumnWeights
 from mh4.parsers.columns import MOST_XPOS, Columns
@@ -84,6 +85,11 @@ def test_the_lexicon_has_what_is_unambiguous():
     assert "saw\tNOUN" not in lexicon
     assert lexicon["saw\tNOUN\tNumber=Sing"] == "saw"
     assert "dogs\tNOUN\tNumber=Plur" not in lexicon  # the shorter key suffices
+
+
+def test_the_lemma_rule_of_most_words_is_the_first():
+    columns = Columns.from_sentences([rows(*["dogs dog NOUN N _"] * 3, "of of ADP P _", "or or CONJ C _")])
+    assert [rule.apply("cats") for rule in columns.rules] == ["cat", "cats"]
 
 
 def test_what_an_analysis_consists_of():
@@ -192,6 +198,13 @@ def test_without_tags_all_words_say_whether_a_sentence_is_likely_to_have_feature
     columns = Columns.from_sentences([first, short, long])
     assert (columns.targets(short)[:, 2] != IGNORED).all()
     assert (columns.targets(long)[:, 2] == IGNORED).all()
+
+
+def test_tags_that_no_sentence_with_features_has_are_taken_for_any_word():
+    shares = shares_without_features({("NOUN", "N", "Case=Nom"): 3, ("X", "x", "_"): 1})
+    assert shares == {"NOUN": 0, "X": 1, "": 0.25}
+    lacking = [lacks_features(Sentence(["a"] * n, upos=["ADV"] * n), shares) for n in (1, 2, 3)]
+    assert lacking == [False, False, True]  # 1 / 64 is unlikely
 
 
 def test_analyses_that_nothing_completes_stay():
@@ -318,6 +331,11 @@ def test_relations_say_what_goes_with_them():
     assert [columns.upos[k] for k in chosen[:, 0]] == ["NOUN", "ADJ"]
     chosen = reader.choose(scores, [sentence], False, torch.tensor([2, 2])).chosen.classes  # 2 is no relation
     assert [columns.upos[k] for k in chosen[:, 0]] == ["ADJ", "ADJ"]
+
+
+def test_words_without_a_relation_are_not_counted():
+    sentence = rows("a a NOUN N _", "b b ADJ A _", "c c ADJ A _").replace(relations=["root", "_", "dep"])
+    assert set(Columns.from_sentences([sentence]).by_relation) == {"root", "dep"}
 
 
 def test_words_without_a_upos_have_relations_too():

@@ -5,7 +5,9 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import small
@@ -56,12 +58,18 @@ def test_resume_after_sigkill_equals_an_uninterrupted_run(small_treebanks, tmp_p
     assert [[r[k] for k in keys] for r in log_of(folder)] == [[r[k] for k in keys] for r in log_of(tmp_path / "quiet")]
 
 
-def test_moving_averages_are_resumed(small_treebanks, tmp_path):
+def test_averages_batches_and_seconds_are_resumed_within_an_epoch(small_treebanks, tmp_path, monkeypatch):
     config = small_config("mst", weight_average=0.9)
+
+    def train(*job, **options):
+        monkeypatch.setattr("mh4.training.trainer.time", SimpleNamespace(perf_counter=count(5.0).__next__))
+        small.train(*job, **options)
+
     train(*small_treebanks, tmp_path / "quiet", config, device="cpu")
 
     def interrupt(report):
-        if report["step"] == 8:
+        if report["step"] == 4:
+            assert report["epoch"] == 0.5
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -70,6 +78,8 @@ def test_moving_averages_are_resumed(small_treebanks, tmp_path):
     quiet, resumed = (load_file(tmp_path / name / "training.safetensors") for name in ("quiet", "resumed"))
     assert all(torch.equal(quiet[name], resumed[name]) for name in quiet)
     assert same_weights(tmp_path / "quiet", tmp_path / "resumed")
+    for name in ("quiet", "resumed"):
+        assert [(report["step"], report["seconds"]) for report in log_of(tmp_path / name)] == [(4, 4), (8, 8), (12, 12)]
     weights = load_file(tmp_path / "quiet" / "weights.safetensors")
     assert any((weights[name] != quiet[f"network/{name}"]).any() for name in weights)  # weights are averages
 
@@ -132,11 +142,16 @@ def test_limits_may_change_on_resumption(small_treebanks, small_model, tmp_path)
     assert same_weights(tmp_path, small_model)
 
 
-def test_a_log_ahead_of_the_state_is_cut(small_treebanks, tmp_path, monkeypatch):
-    def fail(self, progress):
-        raise OSError("disk full")
+@pytest.mark.parametrize("failing", [4, 8])
+def test_a_log_ahead_of_the_state_is_cut(failing, small_treebanks, tmp_path, monkeypatch):
+    save = Checkpoint.save
 
-    config = small_config(max_steps=20)
+    def fail(self, progress):
+        if progress.step == failing:
+            raise OSError("disk full")
+        save(self, progress)
+
+    config = small_config("mst")
     with monkeypatch.context() as patch:
         patch.setattr(Checkpoint, "save", fail)
         with pytest.raises(OSError, match="disk full"):
@@ -144,8 +159,8 @@ def test_a_log_ahead_of_the_state_is_cut(small_treebanks, tmp_path, monkeypatch)
     first = log_of(tmp_path)
     train(*small_treebanks, tmp_path, config, device="cpu", resume=True)
     steps = [report["step"] for report in log_of(tmp_path)]
-    assert steps == sorted(set(steps))
-    assert steps[0] == first[0]["step"]
+    assert [report["step"] for report in first] == [*range(4, failing + 1, 4)]
+    assert steps == [4, 8, 12]
 
 
 @pytest.mark.parametrize(

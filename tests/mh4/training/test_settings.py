@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from pretend_gpu import PretendGPU
+from safetensors.torch import load_file
 from small import changed, small_config
 
 from mh4.data.sentence import Sentence
@@ -45,6 +46,31 @@ def test_the_optimiser_has_its_settings(small_treebanks, tmp_path):
     for group in trainer.optimizer.param_groups:
         assert (group["betas"], group["eps"], group["weight_decay"]) == ((0.5, 0.7), 0.01, 0.2)
         assert group["lr"] == 0.03
+
+
+def test_groups_have_their_factors(small_treebanks, tmp_path):
+    trainer = trainer_of(small_config("mst", learning_rate=0.03), small_treebanks, tmp_path)
+    (group,) = trainer.optimizer.param_groups
+    group["factor"] = 0.5
+    trainer._set_learning_rates()
+    assert group["lr"] == 0.015
+
+
+def test_interrupted_training_keeps_the_averaged_weights(small_treebanks, tmp_path):
+    def interrupt(progress, _):
+        if progress.step == 2:  # before the first evaluation
+            raise KeyboardInterrupt
+
+    trainer = trainer_of(small_config("mst", weight_average=0.9), small_treebanks, tmp_path)
+    trainer.on_step = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        trainer.run()
+    own = {name: weight.clone() for name, weight in trainer.parser.network.kept_weights().items()}
+    with trainer.average.applied():
+        averages = trainer.parser.network.kept_weights()
+        saved = load_file(tmp_path / "weights.safetensors")
+        assert all(torch.equal(saved[name], averages[name]) for name in saved)
+        assert not all(torch.equal(saved[name], own[name]) for name in saved)
 
 
 def test_batches_have_their_settings(small_treebanks, tmp_path):
