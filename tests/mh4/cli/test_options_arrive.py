@@ -11,10 +11,11 @@ from typer.testing import CliRunner
 import mh4.api  # noqa: F401 (imported before tests replace what it imports)
 from mh4.cli import app
 from mh4.cli.options import set_threads
+from mh4.data.errors import DataError
 from mh4.parsers.base import Count
 from mh4.parsers.request import Request
 from mh4.training.schedule import Progress
-
+from mh4.trees.reliability import CalibrationReport, Reliability
 
 # Commands whose network runs in this process, unless on a cluster.
 WITH_NETWORK = {"parse", "eval", "calibrate", "uncertain", "serve", "package"}
@@ -124,10 +125,11 @@ def test_of_training_greedy_parsers(trained, small_treebanks, tmp_path):
 def test_of_the_folder(trained, small_treebanks):
     train, dev = small_treebanks
     run("train", train, "--dev", dev, "--seed", 3, "--no-segmenter")
+    run("train", train, "--dev", dev, "--decoder", "mst", "--no-segmenter")
     run("train", train, "--dev", dev, "--system", "mh4", "--scorer", "perceptron")
     run("train", train, "--dev", dev, "--set", "seed=4", "--set", "decoder=mst")
     run("train", train, "--dev", dev, "--system", "arc-eager")
-    names = ["mh4-hybrid-3", "mh4-perceptron-1", "mst-4", "arc-eager-bilstm-1"]
+    names = ["mh4-hybrid-3", "mst-1", "mh4-perceptron-1", "mst-4", "arc-eager-bilstm-1"]
     assert [str(job.folder) for job in trained] == [f"models/train-{name}" for name in names]
     with pytest.raises(ValueError, match="the model folder has no name"):
         run("train", train, "--dev", dev, "-o", "", "--no-segmenter")
@@ -174,6 +176,14 @@ def test_of_parsing(small_treebanks, tmp_path, monkeypatch):
     assert (found["confidence"], found["min_confidence"], found["format"]) == (True, 0.25, "vertical")
     assert not any(found[name] for name in ("keep_heads", "overwrite", "unique", "batch_words"))
     assert found["errors"].policy == "raise"
+
+    shown = run("parse", tmp_path, *small_treebanks, "-o", tmp_path / "folder").output
+    assert shown.startswith("2 sentences, 4 words, ")  # of both files
+    text = tmp_path / "text.txt"
+    text.write_text("A dog barks.\n")
+    run("parse", tmp_path, text, "-o", out, "--skip-bad")
+    with pytest.raises(DataError, match="is not CoNLL-U"):
+        run("parse", tmp_path, text, "-o", out)
 
 
 def test_of_parsing_on_a_cluster(small_treebanks, tmp_path, monkeypatch):
@@ -244,6 +254,18 @@ def test_of_calibrating(small_treebanks, tmp_path, monkeypatch):
     assert usual == {"device": "auto", "threads": None}
 
 
+def test_of_measured_calibration(small_treebanks, tmp_path, monkeypatch):
+    before, heads, both = (Reliability(30, 0.5, ece, []) for ece in (0.5, 0.25, 0.125))
+    report = CalibrationReport(before, heads, both, {0.1: 0.2}, {0.1: 0.4})
+    monkeypatch.setattr("mh4.training.calibrating.calibrate", lambda *_, **__: (SimpleNamespace(words=30), report))
+    monkeypatch.setattr("mh4.trees.reliability.measure_calibration", lambda gold, system: report)
+    train, dev = small_treebanks
+    shown = run("calibrate", tmp_path, dev).output
+    assert "error of heads 50.00% → 25.00%, of heads and relations 12.50% " in shown
+    shown = run("eval", "--calibration", train, dev).output.split()
+    assert [float(part.strip("%")) for part in shown if "%" in part][-3:] == [10, 20, 40]
+
+
 def test_of_uncertain_words(small_treebanks, tmp_path, monkeypatch):
     monkeypatch.setattr("mh4.parsers.registry.load", Recorder)
     monkeypatch.setattr(Recorder, "calls", [], raising=False)
@@ -283,7 +305,9 @@ def test_of_serving(tmp_path, monkeypatch):
     monkeypatch.setattr("mh4.service.served_models.ServedModels", Served)
     monkeypatch.setattr("mh4.service.web.Service", Service)
     monkeypatch.setattr("mh4.service.server.listening", lambda *where: calls.append(where) or at)
-    monkeypatch.setattr("mh4.service.server.serve", lambda hosts, at, announce: calls.append(hosts))
+    monkeypatch.setattr("mh4.service.server.serve", lambda hosts, at, announce: calls.append(hosts) or announce())
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
     options = ["--max-models", 3, "--search", "beam:4", "--device", "cpu", "--threads", 2]
     run("serve", "a=A", "b=B", "--host", "0.0.0.0", "--port", 81, *options)
     loading = {"device": "cpu", "search": "beam:4", "threads": 2}
@@ -293,6 +317,9 @@ def test_of_serving(tmp_path, monkeypatch):
     loading = {"device": "auto", "search": "exact", "threads": None}
     own_names = ["127.0.0.1", "localhost", "::1", "[::1]"]
     assert calls == [("127.0.0.1", 8001), (["A"], None, loading), "warm", own_names]
+    assert not opened
+    run("serve", "A", "--open")
+    assert opened == ["http://127.0.0.1:81"]
 
 
 def test_of_packaging(small_treebanks, tmp_path, monkeypatch):

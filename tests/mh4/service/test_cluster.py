@@ -7,6 +7,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -14,7 +15,7 @@ import torch
 from paths import ROOT
 
 from mh4.data.conllu import read_conllu, write_conllu
-from mh4.data.errors import DataError
+from mh4.data.errors import DataError, Errors
 from mh4.data.sample import read_sample
 from mh4.data.sentence import Sentence
 from mh4.parsers.chart import ChartParser
@@ -180,7 +181,7 @@ def test_columns_that_are_not_predicted_are_told_before_any_work(small_model, in
         parse(small_model, inputs, tmp_path / "out", "tcp://127.0.0.1:1", predict="lemmas")
 
 
-def test_what_is_asked_for_reaches_the_workers(small_model, inputs, tmp_path, monkeypatch):
+def test_what_is_asked_for_reaches_the_workers(small_model, inputs, tmp_path, monkeypatch, caplog):
     jobs = []
 
     def noted(client, job, tasks):
@@ -197,6 +198,10 @@ def test_what_is_asked_for_reaches_the_workers(small_model, inputs, tmp_path, mo
     parser = _load(job)
     torch.set_num_threads(threads)
     assert (parser.decoder.width, parser.threads, parser.device.type) == (3, 2, "cpu")
+    assert not caplog.messages
+    parse(small_model, inputs, tmp_path / "out", "nobody", predict="heads,lemmas")
+    assert jobs[0].run != jobs[1].run  # a worker of both loads the model again
+    assert "the model does not predict LEMMAS" in caplog.text
 
 
 def test_a_worker_process_loads_the_model_once(small_model, inputs, local_cluster, tmp_path):
@@ -336,6 +341,50 @@ def test_folders_are_parsed_on_a_cluster(here, small_model, inputs, parser, tmp_
     parser.parse_file(inputs[2], tmp_path / "expected.conllu")
     assert (tmp_path / "out" / "a.conllu").read_bytes() == b""
     assert (tmp_path / "out" / "below" / "b.conllu").read_bytes() == (tmp_path / "expected.conllu").read_bytes()
+
+
+def test_progress_adds_up_shard_by_shard(here, small_model, inputs, tmp_path):
+    progress = []
+    count = parse(small_model, inputs, tmp_path, "somewhere", on_progress=progress.append)
+    assert count.sentences == 83
+    assert progress[-1] == count
+    assert len(progress) > 5
+    assert progress == sorted(progress)
+
+
+def test_as_many_shards_are_ahead_as_workers_need():
+    pytest.importorskip("distributed", reason="needs the extra mh4[cluster]")
+    submitted = []
+
+    class Client(Here):
+        nthreads = staticmethod({"one": 2, "other": 1}.copy)
+        submit = staticmethod(lambda *task, **_: submitted.append(task) or SimpleNamespace(result=lambda: None))
+        cancel = staticmethod(lambda futures: None)
+
+    tasks = ((None, Path(str(number))) for number in range(100))
+    found = cluster._in_order(Client, SimpleNamespace(run="r"), tasks)
+    for done in range(3):
+        next(found)
+        assert len(submitted) == 3 * cluster.AHEAD + done
+    found.close()
+
+
+@pytest.mark.parametrize(("threads", "workers"), [(None, 8), (3, 2), (16, 1)])
+def test_local_workers_share_the_cores(threads, workers, monkeypatch):
+    distributed = pytest.importorskip("distributed", reason="needs the extra mh4[cluster]")
+    started = []
+    monkeypatch.setattr(cluster, "available_threads", lambda: 8)
+    monkeypatch.setattr(cluster, "_local_cluster", lambda count: nullcontext(started.append(count)))
+    monkeypatch.setattr(distributed, "Client", nullcontext)
+    with connect("local", threads):
+        assert started == [workers]
+
+
+def test_shards_of_text_have_the_name_of_its_file(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("One two .\n")
+    (shard, part), end = cluster._tasks([path], cluster._cutter("horizontal", None, Errors()), 100, tmp_path)
+    assert (shard.source, shard.path, part.name, end) == (str(path), str(tmp_path / "0.conllu"), "0-0.conllu", None)
 
 
 def test_dask_logs_nothing_when_it_is_told_so():
