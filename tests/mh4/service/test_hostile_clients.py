@@ -132,6 +132,7 @@ def test_a_full_queue_refuses_and_says_when_to_come_back(models, held):
         assert held.began.wait(10)
         refused = client.process(LINES, parser="")
         assert (refused.status, refused.headers["Retry-After"]) == (503, "2")
+        assert "\nmh4_waiting_words 2.0\n" in client.get("/metrics").text
         held.set()
         assert first.result().status == 200
         assert client.process(LINES, parser="").status == 200

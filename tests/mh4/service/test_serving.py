@@ -20,7 +20,7 @@ from mh4.parsers.chart import ChartParser
 from mh4.service import served_models
 from mh4.service.processing import PARAMETERS, Asked
 from mh4.service.served_models import ServedModels
-from mh4.service.web import Service
+from mh4.service.web import FEW, LONGEST_LINE, Service
 
 LINES = "1\tTe\t_\t_\t_\t_\t_\t_\t_\t_\n2\tnofe\t_\t_\t_\t_\t_\t_\t_\t_\n3\t.\t_\t_\t_\t_\t_\t_\t_\t_\n\n"
 TEXT = "Te nofe  mihevode.\nZvai te.\n\nKve yeni takomero."
@@ -86,13 +86,66 @@ def test_all_ways_to_ask_give_the_same_answer(client, parser):
 
 
 def test_the_body_wins(client):
-    found = client.send(
-        "POST",
-        "/process?model=none&data=x&output=vertical",
-        "model=ulvari-tags&data=a+b&input=horizontal",
-        {"Content-Type": "application/x-www-form-urlencoded"},
-    )
-    assert (found.json["model"], found.result) == ("ulvari-tags", "a\nb\n\n")
+    form = "model=ulvari-tags&data=a+b&input=horizontal", "application/x-www-form-urlencoded"
+    for body, kind in (form, by_email({"model": "ulvari-tags", "data": "a b", "input": "horizontal"})):
+        address = "/process?model=none&data=x&output=vertical"
+        found = client.send("POST", address, body, {"Content-Type": kind})
+        assert (found.json["model"], found.result) == ("ulvari-tags", "a\nb\n\n")
+
+
+def test_line_ends_of_forms_are_those_of_the_text(client):
+    body, kind = by_email({"data": "Te nofe.\nZvai te.\n", "tokenizer": "", "output": "plaintext"})
+    assert b"nofe.\r\nZvai" in body
+    assert client.send("POST", "/process", body, {"Content-Type": kind}).result == "Te nofe.\nZvai te.\n"
+
+
+def test_a_field_may_be_as_large_as_a_body(client):
+    body, kind = by_email({"data": "a", "model": "m" * (2 << 20)})
+    found = client.send("POST", "/process", body, {"Content-Type": kind})
+    assert (found.status, found.text[:18]) == (400, "no model is called")
+
+
+def test_an_error_is_not_longer_than_a_line(client, monkeypatch):
+    def fail(*_):
+        raise ValueError("x" * 10_000)
+
+    monkeypatch.setattr(Asked, "of", fail)
+    assert 900 < len(client.process("a").text) <= LONGEST_LINE + 1
+
+
+@pytest.mark.parametrize(
+    ("loaded", "parameters", "at_once"),
+    [(True, {}, True), (False, {}, False), (True, {"tokenizer": ""}, False), (True, {"data": "a " * FEW}, False)],
+)
+def test_only_little_is_read_in_the_thread_of_the_server(loaded, parameters, at_once, client, monkeypatch):
+    threads = []
+
+    def read(*_):
+        threads.append(threading.current_thread().name)
+        raise ValueError
+
+    monkeypatch.setattr(client.service, "_read", read)
+    monkeypatch.setattr(client.service.models, "in_memory", lambda model: loaded)
+    client.process(**{"data": "a", **parameters})
+    assert [not name.startswith("mh4-read") for name in threads] == [at_once]
+
+
+def test_times_are_logged_in_milliseconds_and_measured_in_seconds(client, monkeypatch):
+    write = Asked.write
+
+    def slowly(*given):
+        time.sleep(0.05)
+        return write(*given)
+
+    def seconds():
+        lines = client.get("/metrics").text.splitlines()
+        return next(float(line.split()[1]) for line in lines if line.startswith('mh4_stage_seconds_sum{stage="write"}'))
+
+    monkeypatch.setattr(Asked, "write", slowly)
+    before = seconds()
+    assert client.process("a", input="horizontal").status == 200
+    assert 0.05 <= seconds() - before < 10
+    assert max(line["ms"] for line in client.logged if line["path"] == "/process") >= 50
 
 
 @pytest.mark.parametrize(
@@ -344,6 +397,7 @@ def test_what_operators_ask_for(client):
         assert count(after, f'mh4_stage_seconds_count{{stage="{stage}"}}') > 0
     described = client.get("/openapi.json").json
     assert described["openapi"].startswith("3.")
+    assert '["ulvari-small-text", "ulvari-tags"]' in json.dumps(described)
     assert {one["name"] for one in described["paths"]["/process"]["get"]["parameters"]} == {*PARAMETERS}
 
 
