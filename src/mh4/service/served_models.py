@@ -162,4 +162,5 @@ def _named(given: str) -> tuple[str, Path]:
         name, folder = Path(given).resolve().name, given
     if not name or not folder:
         raise ValueError(f"{given}: the model has no {'folder' if name else 'name'}; write NAME=FOLDER")
-    return name, Path(folder)
+    # Whole paths, which are not confused with other words when messages are rid of them.
+    return name, Path(folder).resolve() if Path(folder).is_dir() else Path(folder)

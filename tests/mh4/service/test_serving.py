@@ -224,6 +224,14 @@ def test_answers_do_not_tell_where_a_model_is(client, monkeypatch):
     assert answer.text.startswith(f"{name}: the model is not calibrated yet; run mh4 calibrate {name} DEV")
 
 
+@pytest.mark.parametrize("given", [".", "x=."])
+def test_the_folder_of_a_model_is_a_whole_path(given, annotating_model, monkeypatch):
+    """Where a message names the folder, the model's name replaces it, and would replace every "." otherwise."""
+    monkeypatch.chdir(annotating_model)
+    served = ServedModels([given], device="cpu")
+    assert served.default.folder == served.parser(served.default).folder == annotating_model.resolve()
+
+
 def test_as_much_as_is_allowed_is_accepted():
     class Anyone:
         annotates = frozenset()
