@@ -253,8 +253,8 @@ def _packed(stream: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
         yield packed
 
 
-def lock(descriptor: int) -> bool | None:
-    """Lock an open file or folder until it is closed or the process ends.
+def lock(descriptor: int, *, shared: bool = False) -> bool | None:
+    """Lock an open file or folder until it is closed or the process ends; ``shared`` locks only exclude exclusive ones.
 
     Returns True on success, False if it is locked already, and None if the system (Windows) or the file system has no
     such locks.
@@ -262,7 +262,7 @@ def lock(descriptor: int) -> bool | None:
     if fcntl is None:
         return None
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError as error:

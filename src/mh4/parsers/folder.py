@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,7 +15,6 @@ from typing import Any, Self, TypeVar
 from torch import Tensor
 
 from mh4.data.errors import DataError
-from mh4.data.files import failure_reason
 from mh4.data.segmenter import Segmenter
 from mh4.data.udpipe import UDPIPE_FILE, UDPipeSegmenter
 from mh4.models.checked import checked
@@ -39,6 +37,7 @@ from .model_files import (
     read_weights,
     write_json,
 )
+from .ownership import sole_owner
 from .packages.cache import find_model
 from .segmenter import SEGMENTER_FILES, SEGMENTER_SETTINGS, SEGMENTER_WEIGHTS, NeuralSegmenter, SegmenterSettings
 from .vocabulary import Vocabulary, without_words
@@ -203,20 +202,18 @@ class ModelFolder:
     def replaced(self, overwrite: bool) -> Iterator[Self]:
         """A temporary folder to write a model to, which replaces the files of this folder once it is complete.
 
-        DataError: The folder holds a model, and ``overwrite`` is False; or it cannot be written.
+        DataError: The folder holds a model, and ``overwrite`` is False; it cannot be written; or another process or
+        thread is writing to it.
         """
         if self.has(CONFIG) and not overwrite:
             raise DataError(f"{self}: holds a model already (replace it with overwrite=True)")
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            place = Path(tempfile.mkdtemp(prefix=".mh4-", dir=self.path))
-        except OSError as error:
-            raise DataError(f"{self}: no model can be written here: {failure_reason(error)}") from None
-        try:
-            yield type(self)(place)
+        with (
+            sole_owner(self.path),
+            tempfile.TemporaryDirectory(prefix=".mh4-", dir=self.path, ignore_cleanup_errors=True) as written,
+        ):
+            place = type(self)(written)
+            yield place
             known = (CONFIG, VOCABULARY, WEIGHTS, *SEGMENTER_FILES, META, STATE, LOG, CALIBRATION)
             remove_files(self.path, (*known, *(ENCODER + name for name in self.encoder_files)))
-            for written in sorted(place.iterdir(), key=lambda path: path.name == CONFIG):  # config.json comes last
-                os.replace(written, self / written.name)
-        finally:
-            shutil.rmtree(place, ignore_errors=True)
+            for path in sorted(place.path.iterdir(), key=lambda path: path.name == CONFIG):  # config.json comes last
+                os.replace(path, self / path.name)

@@ -191,6 +191,8 @@ def _words(layout: str) -> Callable[[str, str], list[Sentence]]:
 
 def _with_options(sentence: Sentence, options: frozenset[str]) -> Sentence:
     """Apply options of UDPipe's tokenizer: ``ranges`` adds offsets, ``normalized_spaces`` drops unusual white space."""
+    if options.isdisjoint({"ranges", "normalized_spaces"}):
+        return sentence
     tokens: Sequence[Token] = sentence.tokens
     if "normalized_spaces" in options:
         tokens = [token._replace(misc=_without_spaces(token.misc)) for token in tokens]

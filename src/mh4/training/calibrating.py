@@ -17,11 +17,11 @@ from mh4.parsers.chart import ChartParser
 from mh4.parsers.folder import ModelFolder
 from mh4.parsers.greedy import GreedyParser
 from mh4.parsers.model_files import CALIBRATION, WEIGHTS, read_weights
+from mh4.parsers.ownership import sole_owner
 from mh4.parsers.packages.cache import find_model
 from mh4.parsers.registry import load
 from mh4.trees.reliability import CalibrationReport, report_calibration
 
-from .ownership import sole_owner
 from .treebanks import Files, by_name, listed, read_treebanks
 
 SLOW_BEYOND = 60  # words, for decoders whose margins take a decode per word: 1ec needs 3 s for 70 words, 19 s for 94

@@ -7,11 +7,11 @@ from contextlib import ExitStack
 from mh4.data.errors import DataError
 from mh4.parsers.config import PerceptronConfig
 from mh4.parsers.model_files import CONFIG
+from mh4.parsers.ownership import sole_owner
 
 from .fitters import Fitter, NetworkFitter, PerceptronFitter
 from .job import TrainingJob
 from .origin import noting_origin
-from .ownership import sole_owner
 from .schedule import Progress
 from .segmenter import train_segmenter
 

@@ -18,8 +18,8 @@ from mh4.data.sentence import Sentence
 from mh4.parsers.calibration import Calibration, Curve
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.model_files import CALIBRATION
+from mh4.parsers.ownership import sole_owner
 from mh4.training.calibrating import calibrate, calibrate_best, compared, cross_fitted
-from mh4.training.ownership import sole_owner
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_the_weights_in_the_folder_are_calibrated(model, dev):
 def test_a_model_is_not_calibrated_while_it_is_trained(model, small_treebanks):
     """Its calibration would be that of weights that training replaces meanwhile."""
     before = (model / CALIBRATION).read_bytes()
-    with sole_owner(model), pytest.raises(DataError, match="is training or calibrating a model in this folder"):
+    with sole_owner(model), pytest.raises(DataError, match="is working on the model in this folder"):
         calibrate(model, small_treebanks[1], device="cpu")
     assert (model / CALIBRATION).read_bytes() == before
 

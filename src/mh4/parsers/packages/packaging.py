@@ -25,6 +25,7 @@ from ..base import Parser
 from ..checksums import SUMS, digest, listing, read_file
 from ..folder import ENCODER, ModelFolder
 from ..model_files import CALIBRATION, CONFIG, META, VOCABULARY, WEIGHTS
+from ..ownership import without_owner
 from ..registry import load
 from ..segmenter import SEGMENTER_FILES
 from ..sources import words_alone
@@ -72,7 +73,7 @@ def package(
     Raises
     ------
     DataError
-        The model or a treebank is missing or damaged, or the output cannot be written.
+        The model or a treebank is missing or damaged, the model is being trained, or the output cannot be written.
     ValueError
         The name of the package or of its file is invalid.
     """
@@ -93,11 +94,13 @@ def package(
             raise DataError(f"{output}: no package can be written here: {failure_reason(error)}") from None
         output /= name + SUFFIX
     check_output(output)
+    with without_owner(folder.path):
+        files = dict(_contents(folder))
+        parser = load(folder.path, device=device, threads=threads) if gold else None
     meta = {**folder.meta, "licence": licence or folder.meta.get("licence")}
-    if gold:
-        parser = load(folder.path, device=device, threads=threads)
+    if parser is not None:
         meta["evaluation"] = [measure(parser, path) for path in gold]
-    files = dict(_contents(folder, meta))
+    files[META] = as_json(meta)
     card = make_card(name, meta, files)
     files |= {SUMS: listing({file: [digest(content)] for file, content in files.items()}), CARD: card}
     pack(output, files.items())
@@ -120,13 +123,12 @@ def package(
     return entry
 
 
-def _contents(folder: ModelFolder, meta: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
-    """The files of a model folder that loading needs; the rest serves only to resume training."""
+def _contents(folder: ModelFolder) -> Iterator[tuple[str, bytes]]:
+    """The files of a model folder that loading needs, without META; the rest serves only to resume training."""
     known = {CONFIG, VOCABULARY, WEIGHTS, CALIBRATION, *SEGMENTER_FILES}
     for path in sorted(folder.path.iterdir()):
         if path.name in known or path.name.startswith(ENCODER):
             yield path.name, read_file(path)
-    yield META, as_json(meta)
 
 
 def measure(parser: Parser, gold: str | Path) -> dict[str, Any]:

@@ -59,7 +59,9 @@ def test_a_damaged_model_is_not_packaged(model, tmp_path):
 
 def test_scores_are_measured_as_asked_for(model, small_treebanks, tmp_path, monkeypatch):
     loaded, measured = [], []
-    monkeypatch.setattr("mh4.parsers.packages.packaging.load", lambda *of, **options: loaded.append((*of, options)))
+    monkeypatch.setattr(
+        "mh4.parsers.packages.packaging.load", lambda *of, **options: loaded.append((*of, options)) or "it"
+    )
     monkeypatch.setattr("mh4.parsers.packages.packaging.measure", lambda _, path: measured.append(path) or {})
     monkeypatch.setattr("mh4.parsers.packages.packaging.make_card", lambda *_: b"")
     entry = package(model, tmp_path / "a", gold=small_treebanks, device="cpu", threads=2)

@@ -1,4 +1,4 @@
-"""Ownership of a model folder by one training or calibration; another one fails with a message that names the owner."""
+"""Ownership of a model folder by whoever writes to it; others fail with a message that names the owner."""
 
 import os
 import socket
@@ -29,11 +29,7 @@ def sole_owner(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise _unwritable(folder, error) from None
     try:
-        if descriptor is not None and lock(descriptor) is False:
-            raise DataError(
-                f"{folder}: {_owner(folder)} is training or calibrating a model in this folder (wait for it, or choose "
-                "another one)"
-            )
+        _lock(folder, descriptor)
         try:
             _note_owner(folder)
             yield
@@ -45,6 +41,28 @@ def sole_owner(folder: Path) -> Iterator[None]:
     finally:
         if descriptor is not None:
             os.close(descriptor)
+
+
+@contextmanager
+def without_owner(folder: Path) -> Iterator[None]:
+    """Nobody owns a folder until the block ends, so that what is read there belongs together; it may be read-only.
+
+    DataError: Another process or thread owns the folder.
+    """
+    descriptor = os.open(folder, os.O_RDONLY) if os.name == "posix" else None
+    try:
+        _lock(folder, descriptor, shared=True)
+        yield
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _lock(folder: Path, descriptor: int | None, *, shared: bool = False) -> None:
+    if descriptor is not None and lock(descriptor, shared=shared) is False:
+        raise DataError(
+            f"{folder}: {_owner(folder)} is working on the model in this folder (wait for it, or choose another one)"
+        )
 
 
 def _note_owner(folder: Path) -> None:
