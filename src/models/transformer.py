@@ -29,6 +29,7 @@ from .word_source import WordSource
 _LAYER = re.compile(r"(?:^|\.)layers?\.(\d+)\.")  # number of a layer in the names of weights, in all architectures
 
 FILL_COST = 2_000  # pieces in a batch when states are computed in advance
+MOST_PIECES = 1 << 13  # read at once without gradients; a sentence of long words may have a million
 
 
 @dataclass(frozen=True)
@@ -200,10 +201,32 @@ class TransformerStates(WordSource[WordPieces, "PieceBatch | StateBatch"]):
         inside = torch.arange(batch.ids.shape[1]) < batch.sizes[:, None]
         whole = bool(inside.all())
         ids, inside, places, counts = send_together([batch.ids, inside, batch.places, batch.counts], batch.device)
-        vectors = self.table.index_select(0, ids.flatten()).float().view(*ids.shape, -1)
         mask = None if whole else inside.long()
+        if torch.is_grad_enabled() or ids.numel() <= MOST_PIECES:
+            of_pieces = self._states_of_pieces(ids, mask).index_select(0, places)
+            of_words = torch.segment_reduce(of_pieces.float(), "mean", lengths=counts, axis=0, unsafe=True)
+        else:
+            of_words = self._means_in_parts(ids, mask, places, counts)
+        return of_words.unflatten(1, (self.layers, -1))
+
+    def _means_in_parts(self, ids: Tensor, mask: Tensor | None, places: Tensor, counts: Tensor) -> Tensor:
+        """The means for more windows than fit into memory at once, (M, K · H)."""
+        words = torch.arange(len(counts), device=ids.device).repeat_interleave(counts)
+        sums = torch.zeros(
+            len(counts), self.layers * self.settings.model.hidden_size, dtype=torch.float32, device=ids.device
+        )
+        together = max(1, MOST_PIECES // ids.shape[1])
+        for start in range(0, len(ids), together):
+            part = slice(start, start + together)
+            of_pieces = self._states_of_pieces(ids[part], None if mask is None else mask[part])
+            here = places - start * ids.shape[1]
+            own = (here >= 0) & (here < len(of_pieces))
+            sums.index_add_(0, words[own], of_pieces[here[own]].float())
+        return sums / counts[:, None]
+
+    def _states_of_pieces(self, ids: Tensor, mask: Tensor | None) -> Tensor:
+        """The states of pieces in windows, int64 (R, L), in the last K layers: (R · L, K · H)."""
+        vectors = self.table.index_select(0, ids.flatten()).float().view(*ids.shape, -1)
         with _Float32Attention() if torch.is_autocast_enabled("cpu") else nullcontext():
             layers = self.model(inputs_embeds=vectors, attention_mask=mask, output_hidden_states=True).hidden_states
-        of_pieces = torch.cat([layer.flatten(0, 1) for layer in layers[-self.layers :]], 1).index_select(0, places)
-        of_words = torch.segment_reduce(of_pieces.float(), "mean", lengths=counts, axis=0, unsafe=True)
-        return of_words.unflatten(1, (self.layers, -1))
+        return torch.cat([layer.flatten(0, 1) for layer in layers[-self.layers :]], 1)

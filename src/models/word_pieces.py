@@ -13,6 +13,7 @@ from torch import Tensor
 from mh4.machine import require
 
 from .encoder import FileError, HostBatch
+from .word_vocabulary import LONGEST_KEPT, shortened
 
 TOKENIZER = "tokenizer.json"  # as the package tokenizers writes it
 MOST_FORMS = 1 << 17  # word forms in the cache
@@ -82,7 +83,9 @@ class PieceVocabulary:
         for form in forms:
             ids = known.get(form)
             if ids is None:
-                known[form] = ids = self._pieces_of(form) or self._unknown
+                ids = self._pieces_of(shortened(form)) or self._unknown
+                if len(form) <= LONGEST_KEPT:
+                    known[form] = ids
             of_words.append(ids)
         return WordPieces(
             np.array([i for ids in of_words for i in ids], np.int64), np.array([len(ids) for ids in of_words], np.int64)
@@ -123,7 +126,8 @@ def windows(counts: np.ndarray, room: int) -> tuple[np.ndarray, np.ndarray]:
     middles = starts + (room - 1) / 2
 
     def nearest(places: np.ndarray) -> np.ndarray:
-        return np.abs(places[:, None] - middles).argmin(1)
+        right = np.searchsorted(middles, places).clip(1, len(middles) - 1)
+        return right - (places - middles[right - 1] <= middles[right] - places)
 
     chosen = nearest(of_words)
     outside = (pieces < starts[chosen]) | (pieces >= starts[chosen] + room)  # only in words longer than half a window

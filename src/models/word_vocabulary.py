@@ -21,7 +21,8 @@ UNKNOWN = 0  # index of the unknown word and of the unknown character
 BEGIN, END = 1, 2  # characters around every word
 LONGEST = 1000  # characters that are read of a word; of longer words, half of them at either end
 _FIRST_CHARACTER = END + 1
-_LONGEST_KEPT, _MOST_KEPT = 32, 1 << 15  # limits of the cache: characters of a form, and number of forms
+LONGEST_KEPT = 32  # characters of the forms in caches; longer ones rarely recur
+_MOST_KEPT = 1 << 15  # forms in the cache
 _DIGIT = re.compile(r"\d")
 
 K = TypeVar("K")
@@ -41,6 +42,11 @@ class WordIds(NamedTuple):
 def normalise(form: str) -> str:
     """Replace each digit by 0, and make letters lower case."""
     return _DIGIT.sub("0", form.lower())
+
+
+def shortened(form: str) -> str:
+    """The characters that are read of a word, at most `LONGEST`."""
+    return form if len(form) <= LONGEST else form[: LONGEST // 2] + form[-LONGEST // 2 :]
 
 
 def by_frequency(counts: Mapping[K, int]) -> dict[K, int]:
@@ -104,10 +110,9 @@ class WordVocabulary:
 
     def _look_up(self, form: str) -> tuple[int, np.ndarray]:
         """The index of a form among the words, and the ids of its characters."""
-        spelt = form if len(form) <= LONGEST else form[: LONGEST // 2] + form[-LONGEST // 2 :]
-        characters = map(self._character_index.get, spelt, repeat(UNKNOWN))
+        characters = map(self._character_index.get, shortened(form), repeat(UNKNOWN))
         found = self._word_index.get(normalise(form), UNKNOWN), np.array([BEGIN, *characters, END])
-        if len(form) <= _LONGEST_KEPT:  # longer forms rarely recur
+        if len(form) <= LONGEST_KEPT:
             if len(self._seen) >= _MOST_KEPT:
                 self._seen.clear()
             self._seen[form] = found

@@ -59,6 +59,14 @@ def test_words_are_cut_each_by_itself(vocabulary):
     assert (vocabulary.before.tolist(), vocabulary.after.tolist()) == ([2], [3])
 
 
+def test_of_very_long_words_both_ends_are_read_and_nothing_is_kept_in_memory(vocabulary):
+    word = 700 * "abc" + 10_000 * "x" + 700 * "abd"
+    ids = vocabulary.pieces([word, "abe"]).ids.tolist()
+    assert ids == vocabulary.pieces([word[:500] + word[-500:], "abe"]).ids.tolist()
+    assert {"abe"} <= vocabulary._known.keys()
+    assert max(map(len, vocabulary._known)) <= 32
+
+
 def test_words_that_spell_special_pieces_are_ordinary(vocabulary):
     for form in ("[SEP]", "a[CLS]b", "[PAD]"):
         assert not {0, 2, 3} & {*vocabulary.pieces([form]).ids.tolist()}

@@ -321,6 +321,23 @@ def test_words_of_a_long_sentence_have_the_states_of_the_window_around_them(bert
             torch.testing.assert_close(whole[word], own[word - start], atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("frozen", [False, True])
+def test_more_windows_than_fit_into_memory_are_read_in_parts(bert, frozen, small_treebanks, monkeypatch):
+    sentences = read_gold(small_treebanks[0])
+    source = new_parser(bert, sentences, encoder_window=18, encoder_freeze=frozen).network.encoder.transformer.eval()
+    forms = [form for sentence in sentences[:6] for form in sentence.forms]
+    batch = source.collate([source.pieces.pieces(own) for own in ([*forms[:20], 40 * "ab"], forms[:3], forms[20:50])])
+    sizes = []
+    read = source.model.forward
+    monkeypatch.setattr(source.model, "forward", lambda **of: sizes.append(len(of["inputs_embeds"])) or read(**of))
+    with torch.no_grad():
+        whole = source(batch)
+        monkeypatch.setattr("mh4.models.transformer.MOST_PIECES", 3 * 18 + 1)
+        parts = source(batch)
+    assert sizes[0] == sum(sizes[1:]) > 3 >= max(sizes[1:])
+    torch.testing.assert_close(parts, whole, atol=1e-5, rtol=1e-5)
+
+
 def make_other(kind, folder, texts):
     """Save a model of another architecture with random weights to a folder, and return it."""
     tokenizer = make_tokenizer(texts)
