@@ -1,0 +1,156 @@
+"""The published code itself, trained on these treebanks: does it reach the published means?
+
+    python -m venv runs/dynet
+    runs/dynet/bin/pip install dyNET38==2.2 'cython<3' 'numpy<1.24' 'setuptools<70' fire
+    git clone https://github.com/tzshi/mh4-parser-acl18 runs/published-code
+    (cd runs/published-code && ../dynet/bin/python setup.py build_ext --inplace)
+    python experiments/published_code.py UD/2.0/got --systems mst
+
+Runs the training scripts of Gómez-Rodríguez, Shi and Lee (2018) with their settings and their decoders, on one thread.
+Three edits let their code run with today's DyNet: an import that DyNet no longer provides, embeddings that start as in
+DyNet 2.0 (2.1 draws them from a smaller range), and arcs picked only where the loss needs them, which takes less time
+and changes nothing else. ``--log`` reads the log of a run that has ended, or that was stopped, instead of training. The
+model with the best LAS counts, as in their code, which chooses random numbers anew in every run: a seed is only a name.
+``--report`` prints the runs beside ours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from grid_results import RESULTS, read_result, write_result
+from kept_results import part_path, read_folder, read_kept, shown
+from provenance import describe_commit, describe_hardware
+
+FOLDER = Path(__file__).parent / "results" / "published-code"
+SCRIPTS = {"mst": "cle.sh", "mh3": "ahdp.sh", "mh4-two": "mh4t-two.sh", "mh4-hybrid": "mh4t.sh", "1ec": "oneec.sh"}
+EDITS = (
+    ("cdparser.py", "import fire, json", "import sys, fire, json"),
+    ("cdparser.py", ", self._cdims))\n", ", self._cdims), init=GlorotInitializer(True))\n"),
+    ("cdparser.py", " + 3, self._wdims))\n", " + 3, self._wdims), init=GlorotInitializer(True))\n"),
+    (
+        "modules.py",
+        "        exprs = np.array([[exprs[i][j] for j in range(len(carriers))] for i in range(len(carriers))])\n",
+        "",
+    ),
+)
+SCORES = re.compile(r"^[\w-]+-(UAS|LAS) ([\d.]+)$", re.MULTILINE)
+EVALUATED, BATCH = 500, 100  # steps between evaluations, but at least a quarter of an epoch; words in a batch
+
+
+def edit(code: Path) -> None:
+    """Make the edits in a clone of the published repository, as far as they are not made yet."""
+    for name, old, new in EDITS:
+        path = code / "acl18" / name
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def train(treebank: Path, system: str, seed: int, code: Path, python: Path, work: Path) -> Path:
+    """Train with the published script of a system; return its log."""
+    edit(code)
+    headers = [python, "-c", "import numpy; print(numpy.get_include())"]
+    include = subprocess.run(headers, check=True, capture_output=True, text=True).stdout.strip()
+    script = (code / "scripts" / SCRIPTS[system]).read_text(encoding="utf-8")
+    for name, value in (
+        ("LOG_FOLDER", work),
+        ("TRAIN_FILE", part_path(treebank, "train")),
+        ("DEV_FILE", part_path(treebank, "dev")),
+    ):
+        script = re.sub(rf"^{name}=.*$", f"{name}={Path(value).absolute()}", script, flags=re.MULTILINE)
+    script = re.sub(r"^source .*$", "", script, flags=re.MULTILINE)
+    script = script.replace(" python -m ", f" {python.absolute()} -u -W ignore -m ")
+    name = f"{treebank.name}-{system}"
+    subprocess.run(
+        ["bash", "-c", script, "bash", name, str(seed)],
+        cwd=code,
+        env=os.environ | {"CFLAGS": f"-I{include}", "OMP_NUM_THREADS": "1"},
+        check=True,
+    )
+    return work / f"{name}-{seed}" / "log.log"
+
+
+def read_log(log: str, words: int) -> dict[str, Any]:
+    """UAS and LAS of the best evaluation by LAS, and all evaluations, from a log; ``words`` are those of training."""
+    every = max(int(words / BATCH / 4), EVALUATED)
+    scores: dict[str, list[float]] = defaultdict(list)
+    for metric, value in SCORES.findall(log):
+        scores[metric].append(round(100 * float(value), 2))
+    curve = [[every * i, *pair] for i, pair in enumerate(zip(scores["UAS"], scores["LAS"], strict=True), 1)]
+    if not curve:
+        raise SystemExit("the log has no evaluation")
+    best = max(curve, key=lambda one: (one[2], one[0]))  # of equal ones, the last
+    return {
+        "uas": best[1],
+        "las": best[2],
+        "best step": best[0],
+        "steps": curve[-1][0],
+        "decays": log.count("Learning rate decayed!"),
+        "curve": curve,
+    }
+
+
+def _ours(treebank: str, system: str, seeds: Sequence[int]) -> str:
+    runs = [read_result(RESULTS / f"{treebank}-{system}-paper-{seed}.json") for seed in seeds]
+    return shown([run["dev_uas"] for run in runs if run])
+
+
+def report(results: Path) -> str:
+    """The table in Markdown, a row for each treebank and system."""
+    runs = defaultdict(list)
+    for run in read_folder(results):
+        runs[run["treebank"], run["system"]].append(run)
+    rows = [
+        f"| {treebank} | `{system}` | {len(own)} | {shown([run['uas'] for run in own])} "
+        f"| {shown([run['las'] for run in own])} | {max(run['steps'] for run in own):,} "
+        f"| {_ours(treebank, system, range(1, 10))} |"
+        for (treebank, system), own in runs.items()
+    ]
+    return "\n".join(
+        ["| treebank | system | runs | UAS | LAS | steps | our UAS |", "|---|---|---:|---|---|---:|---|", *rows]
+    )
+
+
+def count_words(path: Path) -> int:
+    """The number of words in a CoNLL-U file, without multiword tokens and empty nodes."""
+    return len(re.findall(r"^\d+\t", path.read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("treebanks", type=Path, nargs="*", help="folders with train and dev files")
+    parser.add_argument("--systems", nargs="+", choices=SCRIPTS, default=["mst"])
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1])
+    parser.add_argument("--code", type=Path, default=Path("runs/published-code"), help="clone of the published code")
+    parser.add_argument("--python", type=Path, default=Path("runs/dynet/bin/python"), help="Python with DyNet")
+    parser.add_argument("--log", type=Path, help="read this log of the one run that is named")
+    parser.add_argument("--work", type=Path, default=Path("runs/published-code-models"), help="models and logs")
+    parser.add_argument("--results", type=Path, default=FOLDER)
+    parser.add_argument("--report", action="store_true")
+    arguments = parser.parse_args()
+    for treebank in arguments.treebanks:
+        for system in arguments.systems:
+            for seed in arguments.seeds:
+                own = {"treebank": treebank.name, "system": system, "seed": seed}
+                path = arguments.results / f"{treebank.name}-{system}-{seed}.json"
+                if read_kept(path, own) is not None:
+                    continue
+                log = arguments.log or train(
+                    treebank, system, seed, arguments.code, arguments.python, arguments.work.absolute()
+                )
+                found = read_log(log.read_text(encoding="utf-8"), count_words(part_path(treebank, "train")))
+                write_result(path, {**own, **found, "commit": describe_commit(), "hardware": describe_hardware("cpu")})
+    if arguments.report:
+        print(report(arguments.results))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""Running the published code: the edits, the settings of its scripts, and what is read from its logs."""
+
+import sys
+
+import published_code
+import pytest
+from published_code import edit, read_log, train
+
+CODE = """import fire, json
+self._char_lookup = self._model.add_lookup_parameters((len(self._charset) + 3, self._cdims))
+self._word_lookup = self._model.add_lookup_parameters((len(self._vocab) + 3, self._wdims))
+"""
+PICKS = "        exprs = np.array([[exprs[i][j] for j in range(len(carriers))] for i in range(len(carriers))])\n"
+SCRIPT = """source /home/someone/bin/activate
+LANGUAGE=$1
+RUN=$2
+LOG_FOLDER=/home/someone/models
+SAVE_PREFIX=${LOG_FOLDER}/${LANGUAGE}-$RUN
+mkdir -p $SAVE_PREFIX
+TRAIN_FILE=/home/someone/${LANGUAGE}-train.conllu
+DEV_FILE=/home/someone/${LANGUAGE}-dev.conllu
+MKL_NUM_THREADS=1 python -m show $TRAIN_FILE $DEV_FILE $RUN > $SAVE_PREFIX/log.log
+"""
+LOG = """100 2.52s 200 2.62s
+NPMST-1-LAS 0.5
+NPMST-1-UAS 0.6123
+UPOS-1 Accuracy 0.9
+Learning rate decayed!
+NPMST-1-LAS 0.7
+NPMST-1-UAS 0.8
+300 2.00s
+NPMST-1-LAS 0.7
+NPMST-1-UAS 0.79
+NPMST-1-LAS 0.6
+NPMST-1-UAS 0.9
+"""
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """A clone of a repository with the lines of the published one that matter here."""
+    for folder in ("acl18", "scripts"):
+        (tmp_path / "code" / folder).mkdir(parents=True)
+    (tmp_path / "code" / "acl18" / "cdparser.py").write_text(CODE)
+    (tmp_path / "code" / "acl18" / "modules.py").write_text(2 * PICKS + "return exprs\n")
+    (tmp_path / "code" / "scripts" / "cle.sh").write_text(SCRIPT)
+    (tmp_path / "code" / "show.py").write_text("import sys\nprint(*sys.argv[1:])\n")
+    return tmp_path / "code"
+
+
+def test_edits_are_made_once(clone):
+    edit(clone)
+    once = (clone / "acl18" / "cdparser.py").read_text()
+    assert once.startswith("import sys, fire, json\n")
+    assert once.count("init=GlorotInitializer(True))\n") == 2
+    assert (clone / "acl18" / "modules.py").read_text() == "return exprs\n"
+    edit(clone)
+    assert (clone / "acl18" / "cdparser.py").read_text() == once
+
+
+def test_the_published_script_runs_with_our_files_and_python(clone, small_treebanks, tmp_path):
+    treebank = tmp_path / "xx"
+    treebank.mkdir()
+    for part, path in zip(("train", "dev"), small_treebanks, strict=True):
+        (treebank / f"xx-{part}.conllu").write_bytes(path.read_bytes())
+    log = train(treebank, "mst", 7, clone, published_code.Path(sys.executable), tmp_path / "work")
+    assert log == tmp_path / "work" / "xx-mst-7" / "log.log"
+    assert log.read_text().split() == [f"{treebank}/xx-train.conllu", f"{treebank}/xx-dev.conllu", "7"]
+
+
+def test_the_last_of_the_best_evaluations_counts():
+    assert read_log(LOG, 40_000) == {
+        "uas": 79.0,
+        "las": 70.0,
+        "best step": 1500,
+        "steps": 2000,
+        "decays": 1,
+        "curve": [[500, 61.23, 50.0], [1000, 80.0, 70.0], [1500, 79.0, 70.0], [2000, 90.0, 60.0]],
+    }
+    assert read_log(LOG, 1_000_000)["best step"] == 3 * 2500
+    with pytest.raises(SystemExit, match="no evaluation"):
+        read_log("100 2.5s", 1000)
