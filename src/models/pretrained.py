@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from mh4.machine import require
 
 from .encoder import UnusableError
-from .pretrained_files import CODE, SETTINGS, WEIGHTS, packed_weights, settings_content, stored, without_ends
+from .pretrained_files import CODE, SETTINGS, WEIGHTS, one_line, packed_weights, settings_content, stored, without_ends
 from .word_pieces import TOKENIZER
 
 # Files to download from the hub: no code, and no pickles.
@@ -104,7 +104,7 @@ def _folder(name: str) -> Path:
         try:
             return Path(hub.snapshot_download(name, allow_patterns=list(FILES), local_files_only=offline))
         except Exception as error:  # no such name, no network, no access, or whatever network libraries raise
-            reasons.append(_line(error))
+            reasons.append(one_line(error))
     raise UnusableError(f"{name}: no such folder, and it cannot be fetched from the hub: {reasons[-1]}")
 
 
@@ -154,7 +154,7 @@ def _checked(folder: Path, model: Any, config: Any, table: Tensor, pieces: Seque
             raise ValueError(f"its layers and units are {shapes}, not as its configuration says")
         pairs = [(own[1, :few], right[0]) for own, right in zip(found, wanted, strict=True)]
     except Exception as error:  # architectures that cannot be used so fail in all kinds of ways
-        raise _unsupported(folder, config, _line(error)) from None
+        raise _unsupported(folder, config, one_line(error)) from None
     if not all((own - right).abs().mean() <= CLOSE * right.abs().mean() for own, right in pairs):
         raise _unsupported(folder, config, "its states depend on padding, or not on the vectors of pieces alone")
     return model
@@ -219,7 +219,7 @@ def _located(path: Path) -> Iterator[None]:
     except UnusableError:
         raise
     except Exception as error:
-        raise UnusableError(f"{path}: cannot be used: {_line(error)}") from None
+        raise UnusableError(f"{path}: cannot be used: {one_line(error)}") from None
 
 
 @contextmanager
@@ -236,8 +236,3 @@ def _quiet(transformers: Any) -> Iterator[None]:
         logging.set_verbosity(before)
         if shown:
             logging.enable_progress_bar()
-
-
-def _line(error: Exception) -> str:
-    """An error's message in one line, or else its type."""
-    return " ".join(str(error).split()) or type(error).__name__

@@ -95,7 +95,7 @@ class Settings:
             kind = transformers.CONFIG_MAPPING[data["config"]["model_type"]]
             self.model = kind.from_dict({name: own for name, own in data["config"].items() if name not in CODE})
         except Exception as error:  # configurations raise all kinds of errors for bad values
-            raise FileError(SETTINGS, f"not the settings of a transformer: {_line(error)}") from None
+            raise FileError(SETTINGS, f"not the settings of a transformer: {one_line(error)}") from None
         self.content = content
 
     def outline(self) -> tuple[nn.Module, int]:
@@ -112,7 +112,7 @@ class Settings:
                 made = transformers.AutoModel.from_config(config, dtype=torch.float32, trust_remote_code=False)
             width = int(made.get_input_embeddings().weight.shape[1])
         except Exception as error:
-            raise FileError(SETTINGS, f"not the settings of a transformer: {_line(error)}") from None
+            raise FileError(SETTINGS, f"not the settings of a transformer: {one_line(error)}") from None
         return without_ends(made), width
 
 
@@ -130,6 +130,6 @@ def without_ends(model: Any) -> nn.Module:
     return made
 
 
-def _line(error: Exception) -> str:
-    """The first line of an error's message, or else its type."""
-    return str(error).strip().partition("\n")[0] or type(error).__name__
+def one_line(error: Exception) -> str:
+    """An error's message in one line, or else its type."""
+    return " ".join(str(error).split()) or type(error).__name__
