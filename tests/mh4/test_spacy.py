@@ -180,6 +180,21 @@ def test_multiword_tokens_come_back():
     assert mh4_spacy.from_doc(doc)[0].forms == document[0].forms
 
 
+@pytest.mark.parametrize(("first", "last"), [(1, 3), (2, 4)])
+def test_merged_words_leave_no_multiword_token(first, last):
+    conllu = (
+        "1\tmar\t_\t_\t_\t_\t0\troot\t_\t_\n2-3\tdel\t_\t_\t_\t_\t_\t_\t_\t_\n"
+        "2\tde\t_\t_\t_\t_\t4\tcase\t_\t_\n3\tel\t_\t_\t_\t_\t4\tdet\t_\t_\n4\tsur\t_\t_\t_\t_\t1\tnmod\t_\t_\n"
+        "5\t.\t_\t_\t_\t_\t1\tpunct\t_\t_\n\n"
+    )
+    doc = mh4_spacy.to_doc(Sentence.from_conllu(conllu), spacy.blank("es").vocab)
+    with doc.retokenize() as retokenizer:
+        retokenizer.merge(doc[first:last])
+    (sentence,) = mh4_spacy.from_doc(doc)
+    assert [(token.first, token.last) for token in sentence.tokens] == [(n, n) for n in (1, 2, 3, 4)]
+    assert sentence.text == doc.text.strip()
+
+
 def test_without_a_vocab_white_space_is_known(text_model):
     document = mh4.load(text_model)(TEXT)
     doc = document.to_spacy(text=TEXT)

@@ -20,8 +20,9 @@ from .spaces import NO_SPACE, Spaced, escaped, one_line
 _SPACE_RELATION = "dep"  # of white space, as in spaCy's own parsers
 _UNKNOWN = "_"
 
-# The last two are set on the first word of a multiword token: the token's form and its number of words.
-for _name in ("mh4_confidence", "mh4_head_confidence", "mh4_surface", "mh4_surface_words"):
+# The last three are set on the first word of a multiword token: the token's form, and how many words and characters of
+# the Doc it covers; the characters tell whether these words have been merged or split since.
+for _name in ("mh4_confidence", "mh4_head_confidence", "mh4_surface", "mh4_surface_words", "mh4_surface_characters"):
     Token.set_extension(_name, default=None, force=True)
 
 
@@ -123,7 +124,9 @@ def to_doc(sentences: Sequence[Any], vocab: Vocab | None, text: str | None) -> D
     starts = {own[0] for own in places}
     doc = Doc(vocab, words=words, spaces=spaces, sent_starts=[i in starts for i in range(len(words))])
     for place, (surface, length) in surfaces.items():
-        doc[place]._.mh4_surface, doc[place]._.mh4_surface_words = surface, length
+        first = doc[place]._
+        first.mh4_surface, first.mh4_surface_words = surface, length
+        first.mh4_surface_characters = _characters(doc[place], doc[place + length - 1])
     if sentences:
         check_features(sentences)
         fill(doc, places, sentences)
@@ -162,8 +165,8 @@ def _tokens(doc: Doc, span: Span) -> list[dict[str, Any]]:
     tokens: list[dict[str, Any]] = []
     several = 0  # last word of the latest multiword token
     for number, (token, gap) in enumerate(zip(words, gaps, strict=True), start=1):
-        length = token._.mh4_surface_words
-        if length and number > several and number + length - 1 <= len(words):
+        length = _surface_words(words[number - 1 :])
+        if length and number > several:
             several = number + length - 1
             tokens.append({"id": (number, several), "text": token._.mh4_surface} | _misc(gaps[several - 1]))
         columns = {
@@ -185,6 +188,20 @@ def _tokens(doc: Doc, span: Span) -> list[dict[str, Any]]:
                 head = head.head
             tokens[-1]["head"] = 0 if head.i == token.i else place.get(head.i, 0)
     return tokens
+
+
+def _surface_words(words: Sequence[Token]) -> int:
+    """The number of words of the multiword token that begins with the first of these; 0 if none does (any more)."""
+    length = words[0]._.mh4_surface_words or 0
+    if not 0 < length <= len(words):
+        return 0
+    characters = words[0]._.mh4_surface_characters
+    return length if characters in (None, _characters(words[0], words[length - 1])) else 0
+
+
+def _characters(first: Token, last: Token) -> int:
+    """The number of characters from the start of one token to the end of another."""
+    return int(last.idx + len(last.text) - first.idx)
 
 
 def _misc(gap: str, written: str = "") -> dict[str, str]:
