@@ -220,6 +220,7 @@ def test_known_heads_are_kept(parser):
     [
         (lambda parser: parser("A kutya ugat."), r"no segmenter.*parser\(\["),
         (lambda parser: list(parser.parse("A kutya ugat.")), "is not a file; write parser"),
+        (lambda parser: list(parser.parse(parser(FORMS).to_conllu())), r"write parser\(mh4.Document.from_conllu\(text"),
         (lambda parser: mh4.Parser(), "FOLDER"),
         (lambda parser: mh4.Parser("m"), r"write mh4\.load\(\"FOLDER\"\)"),
         (lambda parser: mh4.load(), "FOLDER"),

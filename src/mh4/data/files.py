@@ -17,7 +17,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import BinaryIO, TextIO, cast
 
-from .errors import DataError
+from .errors import DataError, quote
 
 try:
     import fcntl
@@ -112,13 +112,21 @@ def open_unread(path: str | Path) -> Iterator[BinaryIO]:
     try:
         opened = open(path, "rb")  # noqa: SIM115 (the body's own errors must not pass through this handler)
     except FileNotFoundError:
+        _check_no_text(path)
         raise DataError(f"{path}: no such file (check the path)") from None
     except IsADirectoryError:
         raise DataError(f"{path}: is a folder, not a file (name a file in it)") from None
     except OSError as error:
+        _check_no_text(path)  # a long one cannot even be looked for
         raise DataError(f"{path}: cannot be read: {failure_reason(error)}") from error
     with opened:
         yield opened
+
+
+def _check_no_text(path: str | Path) -> None:
+    """Raise a `DataError` for lines of text in place of the name of a file."""
+    if "\n" in str(path):
+        raise DataError(f"{quote(str(path))} is text, not a path (mh4.Document.from_conllu reads text in CoNLL-U)")
 
 
 @contextmanager

@@ -54,9 +54,10 @@ def read_file(path: str | Path, form: str, report: Errors, segmenter: Segmenter 
         raise ValueError("an empty string is not a file; write parser(text) to parse text")
     if len(words) > 1 and not os.path.exists(path):  # Path.exists may raise an error for a long text
         shown = quote(str(path))
-        raise ValueError(
-            f"{shown} is not a file; write parser({shown}) to parse text, or parser({words[:5]}) for words"
-        )
+        instead = f"parser({shown}) to parse text, or parser({words[:5]}) for words"
+        if re.search(r"^[0-9]+\t", str(path), re.MULTILINE):
+            instead = "parser(mh4.Document.from_conllu(text)) for a string in CoNLL-U"
+        raise ValueError(f"{shown} is not a file; write {instead}")
     return read_arriving(report) if is_standard_input(path) else read_conllu(path, errors=report)
 
 

@@ -236,6 +236,13 @@ def test_input_messages(tmp_path):
     assert "cannot be read: not a directory" in message_of(open_input, tmp_path / "file" / "inside.conllu")
 
 
+@pytest.mark.parametrize("words", [2, 5000])
+def test_text_in_place_of_a_path_is_named_as_such(words):
+    text = "1\tKutya\t_\t_\t_\t_\t0\troot\t_\t_\n" * words
+    with pytest.raises(DataError, match=r"^'1.tKutya.*…' is text, not a path .*from_conllu"), open_input(text):
+        pass
+
+
 def test_output_messages(tmp_path):
     assert "is a folder" in message_of(atomic_output, tmp_path)
     assert f"{tmp_path / 'missing'} does not exist" in message_of(atomic_output, tmp_path / "missing" / "out.conllu")
