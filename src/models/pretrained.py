@@ -195,9 +195,10 @@ def _portable(config: Any) -> dict[str, Any]:
 
 
 def _portable_tokenizer(tokenizer: Any) -> bytes:
-    """The JSON of a tokenizer that takes one word at a time and truncates nothing."""
+    """The JSON of a tokenizer that takes one word at a time, truncates nothing and leaves nothing to chance."""
     data = json.loads(tokenizer.backend_tokenizer.to_str())
     data |= {"truncation": None, "padding": None}
+    data["model"].pop("dropout", None)  # of merges, for training: each call would split a word differently
     cutter = data.get("pre_tokenizer") or {}
     for own in cutter.get("pretokenizers", [cutter]):
         if own.get("type") == "ByteLevel":  # the pieces that the word has after a space, where nearly all words are

@@ -142,3 +142,17 @@ def test_words_are_split_as_after_a_space(tmp_path):
     fast.save_pretrained(tmp_path)
     vocabulary = PieceVocabulary(read(tmp_path)[TOKENIZER], 1)
     assert vocabulary.pieces(["ab", "a", "b"]).ids.tolist() == [6, 5, 2, 4]
+
+
+def test_words_are_always_split_the_same_way(tmp_path):
+    """Whatever the tokenizer was last used with: dropout of merges (BPE-dropout), truncation, padding."""
+    pieces = {piece: index for index, piece in enumerate(["<pad>", "<unk>", "a", "b", "ab", "abab"])}
+    tokenizer = Tokenizer(models.BPE(pieces, [("a", "b"), ("ab", "ab")], unk_token="<unk>", dropout=1.0))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.enable_truncation(1)
+    tokenizer.enable_padding(pad_token="<pad>", length=8)
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token="<pad>", unk_token="<unk>")
+    make_bert(tmp_path, TEXTS, vocab_size=6)
+    fast.save_pretrained(tmp_path)
+    vocabulary = PieceVocabulary(read(tmp_path)[TOKENIZER], 1)
+    assert vocabulary.pieces(["abab", "aba"]).ids.tolist() == [5, 4, 2]
