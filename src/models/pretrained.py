@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -102,14 +103,29 @@ def _folder(name: str) -> Path:
     reasons = []
     for offline in (True, False):
         try:
-            return Path(hub.snapshot_download(name, allow_patterns=list(FILES), local_files_only=offline))
+            found = Path(hub.snapshot_download(name, allow_patterns=list(FILES), local_files_only=offline))
         except Exception as error:  # no such name, no network, no access, or whatever network libraries raise
             reasons.append(one_line(error))
+        else:
+            if not offline or _is_whole(found):
+                return found
     raise UnusableError(f"{name}: no such folder, and it cannot be fetched from the hub: {reasons[-1]}")
 
 
+def _is_whole(folder: Path) -> bool:
+    """Whether a copy of a repository holds all that is needed; some hold a tokenizer alone, or part of the weights."""
+    weights = [path.name for path in folder.glob("model*.safetensors")]
+    of = re.search(r"-of-([0-9]+)\.", max(weights, default=""))  # weights may be in several files
+    has_weights = len(weights) >= (int(of[1]) if of else 1)
+    return has_weights and (folder / "config.json").exists() and _has_vocabulary(folder)
+
+
+def _has_vocabulary(folder: Path) -> bool:
+    return any([*folder.glob(pattern)] for pattern in VOCABULARIES)
+
+
 def _tokenizer(transformers: Any, folder: Path, local: dict[str, Any]) -> Any:
-    if not any([*folder.glob(pattern)] for pattern in VOCABULARIES):
+    if not _has_vocabulary(folder):
         raise UnusableError(f"{folder}: no tokenizer (tokenizer.json is missing)")
     with _located(folder / TOKENIZER):
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **local)

@@ -2,6 +2,7 @@
 
 import json
 
+import huggingface_hub
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -156,3 +157,22 @@ def test_words_are_always_split_the_same_way(tmp_path):
     fast.save_pretrained(tmp_path)
     vocabulary = PieceVocabulary(read(tmp_path)[TOKENIZER], 1)
     assert vocabulary.pieces(["abab", "aba"]).ids.tolist() == [5, 4, 2]
+
+
+@pytest.mark.parametrize("missing", ["config.json", "model.safetensors", "tokenizer.json", "a shard", ""])
+def test_a_cached_copy_of_a_part_is_fetched_again(missing, tmp_path, monkeypatch):
+    """Such as a tokenizer that another program has used, or what an interrupted download has left."""
+    part, whole = make_bert(tmp_path / "part", TEXTS), make_bert(tmp_path / "whole", TEXTS, seed=2)
+    if missing == "a shard":
+        (part / "model.safetensors").rename(part / "model-00001-of-00002.safetensors")
+    elif missing:
+        (part / missing).unlink()
+    asked = []
+
+    def download(name, *, local_files_only, **options):
+        asked.append(local_files_only)
+        return str(part if local_files_only else whole)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    assert read_pretrained("some/bert", torch.float32, frozen=False) == read(whole if missing else part)
+    assert asked == [True, False] if missing else [True]
