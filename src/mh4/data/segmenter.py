@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import logging
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import BinaryIO
@@ -14,6 +16,9 @@ from .text import PORTION, Portion, Span, decoded, portions, sentence_of
 
 LONGEST_SENTENCE = 250  # tokens; longer sentences are split
 LONGEST_TOKEN = 1000  # characters
+_CONLLU = re.compile(r"^1\t(?:[^\t\n]+\t){8}[^\t\n]+$", re.MULTILINE)  # the line of a sentence's first word
+_FOR_CONLLU = "leave out --text for a file, and see mh4.Document.from_conllu for a string"
+log = logging.getLogger("mh4")
 
 
 class Segmenter(ABC):
@@ -93,8 +98,12 @@ class Segmenter(ABC):
         writer = _Writer(source, document, before)
         together: list[Portion] = []
         size = 0
+        begins = True
         for portion in portions(arriving_lines(stream, PORTION), source):
             if isinstance(portion, Portion):
+                if begins and _CONLLU.search(portion.text):
+                    log.warning("%s is taken as text, but looks like CoNLL-U; %s", source, _FOR_CONLLU)
+                begins = False
                 together.append(portion)
                 size += len(portion.text)
                 if size < PORTION and portion.ends:
