@@ -210,6 +210,9 @@ class Service:
         if request.method == "POST":
             body = await self._body(request)
             kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+            packed = request.headers.get("content-encoding", "identity").strip().lower()
+            if packed != "identity":
+                raise HTTPException(400, f"a body in {shortened(packed) or '<none>'} is not read; send it uncompressed")
             if kind == "multipart/form-data":
                 parameters |= await self._parts(request, body)
             elif kind == "application/x-www-form-urlencoded":

@@ -253,6 +253,10 @@ def test_addresses_and_bodies_that_are_not_known(client):
         assert answer.status == 400
         assert "is not read" in answer.text
         assert len(answer.body) < 1100
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    for encoding, status in (("gzip", 400), ("br", 400), ("identity", 200), ("Identity", 200)):
+        answer = client.send("POST", "/process", "data=", form | {"Content-Encoding": encoding})
+        assert (answer.status, "send it uncompressed" in answer.text) == (status, status == 400)
     for body in (b"--x", b"--x\r\nContent-Disposition: form-data\r\n\r\nx\r\n--x--", b"--x\r\n\r\n\xff\r\n--x--"):
         assert client.send("POST", "/process", body, {"Content-Type": "multipart/form-data; boundary=x"}).status == 400
     assert client.send("POST", "/process", b"x", {"Content-Type": "multipart/form-data"}).status == 400
