@@ -40,6 +40,14 @@ def shown(values: list[float], digits: int = 2) -> str:
     return f"{mean(values):.{digits}f}{deviation}"
 
 
+def read_grouped(folder: Path, *names: str) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
+    """All results in a folder, by the values of these entries."""
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for result in read_folder(folder):
+        groups.setdefault(tuple(result[name] for name in names), []).append(result)
+    return groups
+
+
 def read_folder(folder: Path) -> list[dict[str, Any]]:
     """All results in a folder."""
     return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]

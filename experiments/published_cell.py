@@ -15,14 +15,13 @@ forms batches and reads trees as the toolkit does.
 from __future__ import annotations
 
 import argparse
-from collections import defaultdict
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
 from coupled_lstm import CoupledBiLSTM
 from grid_results import write_result
-from kept_results import part_path, read_folder, read_kept, shown
+from kept_results import part_path, read_grouped, read_kept, shown
 from provenance import describe_commit, describe_hardware, describe_versions
 
 from mh4.api import configure
@@ -56,13 +55,10 @@ def train(treebank: Path, decoder: str, seed: int, settings: dict[str, str], fol
 
 def report(results: Path) -> str:
     """The table in Markdown, a row for each treebank and decoder."""
-    runs = defaultdict(list)
-    for run in read_folder(results):
-        runs[run["treebank"], run["decoder"]].append(run)
     rows = [
         f"| {treebank} | `{decoder}` | {len(own)} | {shown([run['uas'] for run in own])} "
         f"| {shown([run['las'] for run in own])} | {mean(run['steps'] for run in own):.0f} |"
-        for (treebank, decoder), own in runs.items()
+        for (treebank, decoder), own in read_grouped(results, "treebank", "decoder").items()
     ]
     return "\n".join(["| treebank | decoder | seeds | UAS | LAS | steps |", "|---|---|---:|---|---|---:|", *rows])
 

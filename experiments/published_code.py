@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from grid_results import RESULTS, read_result, write_result
-from kept_results import part_path, read_folder, read_kept, shown
+from kept_results import part_path, read_grouped, read_kept, shown
 from provenance import describe_commit, describe_hardware
 
 FOLDER = Path(__file__).parent / "results" / "published-code"
@@ -104,14 +104,11 @@ def _ours(treebank: str, system: str, seeds: Sequence[int]) -> str:
 
 def report(results: Path) -> str:
     """The table in Markdown, a row for each treebank and system."""
-    runs = defaultdict(list)
-    for run in read_folder(results):
-        runs[run["treebank"], run["system"]].append(run)
     rows = [
         f"| {treebank} | `{system}` | {len(own)} | {shown([run['uas'] for run in own])} "
         f"| {shown([run['las'] for run in own])} | {max(run['steps'] for run in own):,} "
         f"| {_ours(treebank, system, range(1, 10))} |"
-        for (treebank, system), own in runs.items()
+        for (treebank, system), own in read_grouped(results, "treebank", "system").items()
     ]
     return "\n".join(
         ["| treebank | system | runs | UAS | LAS | steps | our UAS |", "|---|---|---:|---|---|---:|---|", *rows]
