@@ -24,6 +24,7 @@ COUNTED = {
     "AllTags": frozenset(("UPOS", "XPOS", "FEATS")),
     "Lemmas": frozenset(("LEMMA",)),
     "LAS": frozenset(("DEPREL",)),
+    "LAS+subtypes": frozenset(("DEPREL",)),
     "CLAS": frozenset(("DEPREL",)),
     "MLAS": frozenset(("DEPREL", "UPOS", "FEATS")),
     "BLEX": frozenset(("DEPREL", "LEMMA")),

@@ -572,6 +572,7 @@ def test_files_without_trees_are_scored_up_to_lemmas_as_the_oracle_does(tmp_path
         assert all(evaluation.counts_missing(name) for name in ("LAS", "CLAS", "MLAS", "BLEX"))
         assert evaluation.crossing is None
         assert tuple(evaluate_sources(bare, system).scores) == WORD_METRICS
+        assert evaluate_sources(bare, bare).missing == ()
     with pytest.raises(ValueError, match="no LAS: one of the files has no trees"):
         _ = evaluation.las
     assert json.loads(json.dumps(evaluation.as_dict()))["missing"] == ["DEPREL", "HEAD"]
@@ -588,6 +589,32 @@ def test_columns_that_a_system_lacks_are_named(evaluate):
     ]
     assert evaluation.las == 100
     assert evaluate(FRENCH, FRENCH).missing == ()
+
+
+@pytest.mark.parametrize(
+    ("column", "metrics"),
+    [
+        ("UPOS", ["UPOS", "AllTags", "MLAS"]),
+        ("XPOS", ["XPOS", "AllTags"]),
+        ("FEATS", ["UFeats", "AllTags", "MLAS"]),
+        ("LEMMA", ["Lemmas", "BLEX"]),
+        ("DEPREL", ["LAS", "LAS+subtypes", "CLAS", "MLAS", "BLEX"]),
+        ("HEAD", []),
+    ],
+)
+def test_metrics_that_a_column_counts_for(column, metrics):
+    evaluation = Evaluation({}, None, {}, missing=(column,))
+    assert [name for name in METRICS if evaluation.counts_missing(name)] == metrics
+
+
+def test_correct_units_of_the_system_are_its_own():
+    assert Score(1, 4, 2, None, 2).as_dict()["correct_in_system"] == 2
+
+
+def test_the_first_sentence_without_heads_is_named(evaluate):
+    bare = "1 a a X _ _ _"
+    with pytest.raises(DataError, match=r"gold\.conllu:3: sentence 2: HEAD of word 1 is missing"):
+        evaluate(f"1 a a X _ 0 root \n\n {bare} \n\n {bare}", bare)
 
 
 def test_some_trees_are_not_enough(evaluate):
