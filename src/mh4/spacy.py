@@ -76,7 +76,7 @@ class _Model:
 
     def from_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> Any:
         """Load the model from a folder."""
-        self._folder, self._parser = path, self._load(path)
+        self._parser = self._load(path)
         return self
 
     def to_bytes(self, *, exclude: Sequence[str] = ()) -> bytes:

@@ -69,7 +69,6 @@ class Analysis:
 
     def place(self, character: int) -> str:
         """``FILE:LINE: sentence ID`` of a character of ``text`` (of the last one, if the text ends before it)."""
-        character = min(character, len(self.text) - 1)
         return self._located(character, self.token_lines[_span_of(self.tokens, character)])
 
     def place_of_word(self, word: int) -> str:
