@@ -73,6 +73,7 @@ def test_sequences_only(treebank, tmp_path):
     totals = write_computations(treebank, target, "shift-reduce", sequences_only=True)
     rows = [line.split("\t") for line in target.read_text(encoding="utf-8").splitlines()]
     assert len(rows) == totals.sentences
+    assert [row[0] for row in rows] == [sentence.label for sentence in read_conllu(treebank)]
     for (_, arcs, words, transitions), sentence in zip(rows, read_conllu(treebank, trees="required"), strict=True):
         assert int(words) == len(sentence)
         assert int(arcs) <= len(sentence)
@@ -85,6 +86,8 @@ def test_unknown_names_list_the_known_ones(treebank, tmp_path):
     with pytest.raises(ValueError, match="right-before-left"):
         write_computations(treebank, tmp_path / "out", "shift-reduce", "shift-before-reduce")
     assert not (tmp_path / "out").exists()
+    with pytest.raises(ValueError, match="unknown system"):
+        write_computations(tmp_path / "missing", tmp_path / "out", "arc-lazy")
     with pytest.raises(DataError, match="is the input and would be replaced"):
         write_computations(treebank, treebank, "shift-reduce", sequences_only=True)
 

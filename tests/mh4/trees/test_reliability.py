@@ -82,6 +82,14 @@ def test_a_file_without_confidence_says_what_to_do(tmp_path):
             measure_calibration(broken, broken)
 
 
+def test_gold_without_trees_is_an_error(tmp_path):
+    gold, system = tmp_path / "gold.conllu", tmp_path / "system.conllu"
+    gold.write_text(conllu(("a", "_", "_", "_")))
+    system.write_text(conllu(("a", 0, "root", "Confidence=0.5")))
+    with pytest.raises(DataError, match=r"gold\.conllu:1: sentence 1: HEAD of word 1 is missing"):
+        measure_calibration(gold, system)
+
+
 def test_a_broken_confidence_is_found_inside_a_multiword_token(tmp_path):
     broken, blank = tmp_path / "broken.conllu", "\t_" * 8
     first, second, third = (LINE.format(i, *word) for i, word in enumerate([*WORDS, ("c", 2, "x", "Confidence=7")], 1))

@@ -1,4 +1,5 @@
 import io
+import threading
 from decimal import Decimal
 
 import naive
@@ -16,7 +17,7 @@ from mh4.decoders import ChartTooLargeError
 from mh4.decoders.one_endpoint_crossing import is_one_endpoint_crossing
 from mh4.decoders.trees import is_projective, is_tree
 from mh4.trees.closest import TREE_CLASSES, closest_tree
-from mh4.trees.transform import _label, transform_file, transform_sentence
+from mh4.trees.transform import _label, _marked, map_in_order, transform_file, transform_sentence
 
 # hearing → on crosses root → is and is → today.
 HEARING = """# newpar
@@ -262,3 +263,32 @@ def test_a_tree_with_two_roots_keeps_them():
     sentence = Sentence(["a", "b"], heads=[0, 0], relations=["root", "root"])
     found = transform_sentence(sentence, "projective")
     assert (found.changed, found.text) == (0, sentence.to_bytes())
+
+
+def test_entries_with_longer_names_are_others():
+    assert _marked("OldHeading=x|OldDeprels=y", 2, "a", "b") == "OldHeading=x|OldDeprels=y|OldHead=2|OldDeprel=a"
+
+
+def test_output_that_is_not_conllu_and_no_threads_are_errors(tmp_path):
+    source, target = tmp_path / "in.conllu", tmp_path / "out.json"
+    source.write_text(HEARING, encoding="utf-8")
+    with pytest.raises(ValueError, match="JSON cannot be written here"):
+        transform_file(source, target, "projective")
+    with pytest.raises(ValueError, match="max_workers"):
+        transform_file(source, tmp_path / "out.conllu", "projective", threads=0)
+
+
+def test_little_is_read_ahead_and_what_nobody_waits_for_is_not_done():
+    read, done, go_on = [], [], threading.Event()
+
+    def do(item):
+        done.append(item)
+        if item:
+            go_on.wait(10)
+
+    found = map_in_order(do, (read.append(i) or i for i in range(1000)), threads=1)
+    next(found)
+    assert len(read) == 256
+    threading.Timer(0.1, go_on.set).start()
+    found.close()
+    assert len(done) < 256
