@@ -20,7 +20,7 @@ from rich.text import Text
 from mh4.data.confidence import Confidence
 from mh4.data.conllu import read_conllu
 from mh4.data.doubts import Doubt, doubts, svg_below
-from mh4.data.drawing import Drawing, draw_svg, draw_text
+from mh4.data.drawing import LABEL_SIZE, Drawing, _extent, _label_place, draw_svg, draw_text
 from mh4.data.sample import write_sample
 from mh4.decoders.trees import crossed_arcs
 
@@ -142,7 +142,8 @@ def test_width_is_kept():
         "abc…",
         "ab",
     ]
-    assert draw_text(FORMS, HEADS, RELATIONS, width=80) == DRAWING
+    needed = max(map(len, DRAWING.split("\n")))
+    assert draw_text(FORMS, HEADS, RELATIONS, width=80) == draw_text(FORMS, HEADS, RELATIONS, width=needed) == DRAWING
 
 
 def test_wide_characters_keep_the_columns():
@@ -215,6 +216,12 @@ def test_picture_stays_inside_its_frame_and_words_apart(heads):
     assert all(b - a > 20 for a, b in itertools.pairwise(places))
 
 
+def test_legend_stays_inside_the_frame():
+    picture = _picture(["a"] * 4, [-1, 0, 4, 1, 1])
+    (legend,) = _with_class(picture, "legend")
+    assert float(legend.get("x")) + _extent(legend.text, LABEL_SIZE) < float(picture.get("width"))
+
+
 def test_legend_only_where_arcs_cross():
     assert "crossed by another arc" in draw_svg(FORMS, HEADS)
     assert "crossed by another arc" not in draw_svg(["a", "b"], [-1, 0, 1])
@@ -230,6 +237,12 @@ def test_no_label_stands_where_a_higher_arc_rises():
     (label,) = (float(text.get("x")) for text in _with_class(picture, "label") if text.text == "b")
     (path,) = (arc.get("d") for arc in _with_class(picture, "arc") if arc.get("data-dependent") == "4")
     assert abs(label - float(path[1:].split()[0])) > 10
+
+
+def test_a_label_makes_way_for_every_higher_arc():
+    ports = {(1, 2, 1): 0.0, (1, 2, 2): 1000.0}
+    arguments = 2, np.array([-1, 0, 1]), [0, 2, 1], ports
+    assert _label_place(*arguments, np.array([[440.0, 2], [500.0, 2]]), ["", "", "b"]) == 560
 
 
 def test_special_characters_in_pictures():
@@ -320,6 +333,12 @@ def test_next_best_heads_lie_below_each_other():
     depths = [float(re.search(r" (\d+)H", element)[1]) for element in elements if "H" in element]
     assert depths[0] > depths[1]
     assert bottom == max(depths)
+
+
+def test_an_arc_from_the_root_has_room_below_the_words():
+    elements, bottom = svg_below([Doubt(1, 0.5, 0)], [0.0, 10.0], 100.0)
+    (path,) = (element for element in elements if "data-head" in element)
+    assert float(re.search(r"M\S+ (\d+)V", path)[1]) == bottom
 
 
 @pytest.mark.parametrize("apart", [((1, 2), (4, 5)), ((5, 4), (2, 1))])

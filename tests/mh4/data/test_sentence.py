@@ -224,6 +224,14 @@ def test_documents_in_a_notebook(sentence):
     assert html.count("<svg") == 19
     assert html.startswith("<div>Don&#x27;t go  away.</div>")
     assert "… and 2 more sentences" in html
+    assert "more" not in Document([sentence] * 20)._repr_html_()
+
+
+def test_errors_of_documents_name_the_source_and_the_item(sentence):
+    with pytest.raises(DataError, match=r"page:2: U\+DC80 is a lone surrogate"):
+        Document.from_conllu("# a\n# \udc80\n", source="page")
+    with pytest.raises(TypeError, match="item 2 is 3, not a sentence"):
+        Document([sentence, 3])
 
 
 # Replacing.

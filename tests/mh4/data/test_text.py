@@ -322,3 +322,20 @@ def test_a_long_paragraph_ends_where_it_is_not_utf8(segmenter):
     assert report.count == 1
     assert last.text == "Zub tor."
     assert "# newpar" in last.comments
+
+
+def test_the_text_of_a_sentence_has_no_blank_at_its_end():
+    sentence = sentence_of("a\tb c ", [Span(0, 3), Span(4, 5)], 6, "", (), "f", 1, 0)
+    assert sentence.comments == ("# text = a b c",)
+
+
+@pytest.mark.parametrize(("comment", "between"), [("newdoc id = a", " \n\n"), ("newpar", " \n\n"), ("else", " ")])
+def test_documents_and_paragraphs_stand_apart(comment, between):
+    word = "1\t{}\t_\t_\t_\t_\t_\t_\t_\t_\n\n"
+    document = Document.from_conllu(f"{word.format('a')}# {comment}\n{word.format('b')}")
+    assert "".join(text_of(document)).rstrip() == f"a{between}b"
+
+
+def test_white_space_before_a_paragraph_is_kept_up_to_a_limit():
+    (found,) = portions([b" " * (PORTION - 9) + b"\n", b" " * 9 + b"\n", b"a\n"], "f")
+    assert (found.text, len(found.before), found.start) == ("a\n", PORTION, PORTION + 2)
