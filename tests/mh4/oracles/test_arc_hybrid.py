@@ -94,7 +94,7 @@ def test_bad_gold_trees_are_errors():
 
 
 @pytest.mark.parametrize(
-    ("stack", "front"), [((0, 10**7), 1), ((0, 2, 1), 3), ((0, 1), 9), ((), 1), ((1,), 2), ((0, 2), 2)]
+    ("stack", "front"), [((0, 10**7), 1), ((0, 2, 1), 3), ((0, 1), 9), ((0, 1), 5), ((), 1), ((1,), 2), ((0, 2), 2)]
 )
 def test_what_is_no_configuration_is_an_error(stack, front):
     for function in (optimal_step, loss):

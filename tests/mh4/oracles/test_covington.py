@@ -242,6 +242,7 @@ def test_a_batch_of_several_sentences_is_many_single_calls():
     together = covington.step_scores_batch(*covington.flat_configurations(pairs), golds)
     for (configuration, sentence), scores in zip(pairs, together, strict=True):
         heads = configuration.heads()
+        heads.setflags(write=False)
         focus = [configuration.left], [configuration.right]
         alone = covington.step_scores_batch(heads, *focus, [0], [golds[sentence]])
         assert scores.tolist() == alone[0].tolist()

@@ -6,7 +6,7 @@ from computations import all_trees, configurations
 
 from mh4.data.conllu import read_conllu
 from mh4.data.sample import read_sample
-from mh4.decoders import InfeasibleError
+from mh4.decoders import ChartTooLargeError, InfeasibleError
 from mh4.decoders.closest import closest_tree
 from mh4.oracles.mh4 import closest_derivable, is_derivable, optimal_computation
 from mh4.oracles.mh4_search import search_closest
@@ -65,7 +65,29 @@ def test_beyond_the_bound_the_tree_of_the_chart_stands_in(monkeypatch, caplog):
     monkeypatch.setattr("mh4.oracles.mh4.search_closest", lambda heads, single_root: None)
     expected = closest_tree(gold, "mh4", single_root=False)
     assert closest_derivable(gold).tolist() == expected.tolist()
-    assert "need not be the closest" in caplog.text
+    assert "a tree of 5 words is replaced by the closest one of the MH4 chart, which need not be" in caplog.text
+    assert np.count_nonzero(closest_derivable(gold, single_root=True) == 0) == 1
+
+    def too_large(*_):
+        raise ChartTooLargeError
+
+    monkeypatch.setattr("mh4.oracles.mh4.closest_tree", too_large)
+    one, several = (np.count_nonzero(closest_derivable(gold, single_root) == 0) for single_root in (True, False))
+    assert one == 1 < several
+
+
+def test_the_search_visits_as_many_configurations_as_it_may():
+    """A word is read and removed: three configurations."""
+    gold = np.array([-1, 0])
+    assert search_closest(gold, configurations=2) is None
+    assert search_closest(gold, configurations=3).tolist() == [-1, 0]
+
+
+def test_the_chart_order_is_for_sentences_up_to_a_length(monkeypatch):
+    monkeypatch.setattr("mh4.oracles.mh4.LONGEST", 2)
+    assert len(optimal_computation(np.array([-1, 0, 1]), policy="chart-order")) == 4
+    with pytest.raises(ChartTooLargeError, match="chart-order is for sentences of up to 2 words: 3"):
+        optimal_computation(np.array([-1, 0, 1, 1]), policy="chart-order")
 
 
 def test_a_sentence():

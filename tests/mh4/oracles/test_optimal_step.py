@@ -3,7 +3,7 @@ import pytest
 
 from mh4.decoders.one_endpoint_crossing.trees import parts_of_tree
 from mh4.oracles import arc_eager, arc_hybrid, arc_standard, covington, lr_spine
-from mh4.oracles.optimal_step import UNREACHABLE, OptimalStep
+from mh4.oracles.optimal_step import UNREACHABLE, OptimalStep, best_transitions
 from mh4.transitions.registry import TRANSITION_SYSTEMS
 
 NAMES = ("shift", "reduce_left", "reduce_right")
@@ -25,6 +25,7 @@ def test_a_score_of_nothing_is_a_score():
 def test_no_transition_at_all():
     step = OptimalStep.from_array(NAMES, np.full(3, UNREACHABLE, np.int32), 2)
     assert (step.best, step.score, step.accuracy) == ((), None, None)
+    assert not best_transitions(np.full((2, 3), UNREACHABLE, np.int32)).any()
 
 
 def test_without_words_nothing_is_lost():

@@ -114,7 +114,7 @@ def test_a_name_alone_is_a_transition_without_k():
 
 
 def test_an_unknown_transition_lists_the_known_ones():
-    with pytest.raises(TransitionError, match="known: shift, left_arc, right_arc"):
+    with pytest.raises(TransitionError, match="unknown transition 'reduce'; known: shift, left_arc, right_arc"):
         LRSpine().apply(LRSpine().initial(1), Transition("reduce"))
 
 

@@ -24,6 +24,8 @@ from mh4.transitions.arrays.state import (
     RIGHTMOST,
     SECOND_LEFT,
     SECOND_RIGHT,
+    add_arc,
+    reset,
 )
 from mh4.transitions.mh4 import MH4
 
@@ -166,6 +168,20 @@ def test_relation_sets_hold_relations():
     assert kernels.state.relation_sets[0, 3] == 1 << 62
 
 
+def test_outermost_and_nearest_dependents_in_any_order_until_the_next_sentence():
+    kernels = Kernels("mh4", 9)
+    state = kernels.state
+    for dependent in (1, 4, 2, 3, 9, 6, 8, 7):
+        add_arc(state, 5, dependent, 3)
+    rows = [LEFTMOST, SECOND_LEFT, NEAREST_LEFT, RIGHTMOST, SECOND_RIGHT, NEAREST_RIGHT]
+    assert state.dependents[rows, 5].tolist() == [1, 2, 4, 9, 8, 6]
+    assert state.valencies[:, 5].tolist() == [4, 4]
+    reset(state, 9)
+    assert (state.dependents[:, :10] == NONE).all()
+    assert not state.valencies[:, :10].any()
+    assert not state.relation_sets[:, :10].any()
+
+
 def test_tokens_of_arc_eager():
     kernels = Kernels("arc-eager", 5)
     for transition in ("left_arc", "right_arc"):  # 1 under 2, 3 under 2
@@ -186,7 +202,11 @@ def test_tokens_of_arc_standard():
 def test_tokens_of_arc_hybrid(name):
     kernels = Kernels(name, 9)
     # 1 and 2 under 3, 4 under 5, 5 and 6 under 3
-    for transition in ("shift", "shift", "la", "la", "shift", "shift", "la", "shift", "ra", "shift", "ra", "shift"):
+    for transition in ("shift", "shift", "la", "la"):
+        kernels.step(kernels.legal.index(transition))
+    tokens = {"s0": 0, "b0": 3, "b0l": 1, "b0l2": 2}
+    assert {token: kernels.token(token) for token in tokens} == tokens
+    for transition in ("shift", "shift", "la", "shift", "ra", "shift", "ra", "shift"):
         kernels.step(kernels.legal.index(transition))
     tokens = {"s0": 7, "b0": 8, "s1": 3, "s2": 0, "b1": 9, "b2": -1, "s0l": -1, "s0r2": -1, "b0l": -1, "b0l2": -1}
     tokens |= {"s1l": 1, "s1l2": 2, "s1r": 6, "s1r2": 5}
