@@ -6,6 +6,8 @@ import pytest
 from paths import GOLDEN_FOLDER
 
 import mh4
+from mh4.data.annotation import Annotation
+from mh4.data.errors import DataError
 from mh4.parsers.answers import Answers
 
 MODELS = GOLDEN_FOLDER / "models"
@@ -87,3 +89,9 @@ def test_threads_attempt_at_the_same_time(parser):
 
 def test_nothing_is_wrong_with_no_sentences(parser):
     assert parser.attempt([]) == Answers([])
+
+
+def test_the_error_of_the_first_sentence_is_raised():
+    errors = {place: DataError(f"sentence {place}") for place in (2, 1)}
+    with pytest.raises(DataError, match="sentence 1"):
+        Answers([Annotation()] * 3, errors).checked()

@@ -21,7 +21,7 @@ from mh4.parsers.answers import Answers
 from mh4.parsers.base import Parser
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.definition import Definition
-from mh4.parsers.ensemble import EnsembleParser, arc_probabilities, vote_on_relations
+from mh4.parsers.ensemble import EnsembleParser, _elected, arc_probabilities, vote_on_relations
 from mh4.parsers.registry import load
 from mh4.parsers.relation_places import RelationPlaces
 from mh4.parsers.request import Request
@@ -287,6 +287,19 @@ def test_an_ensemble_knows_what_its_members_know():
         EnsembleParser([member(("a", "b")), member(("c",))])(["x"], treebank="a")
 
 
+def test_an_ensemble_needs_what_its_members_need():
+    class Needy(Fixed):
+        needs = frozenset({"upos"})
+
+        def unparsable(self, sentence):
+            return sentence.error("has no tags")
+
+    ensemble = EnsembleParser([Fixed([-1, 0]), Needy([-1, 0])])
+    assert ensemble.needs == {"upos"}
+    assert "has no tags" in str(ensemble.unparsable(words(1)))
+    assert EnsembleParser([Fixed([-1, 0])]).unparsable(words(1)) is None
+
+
 def test_of_several_errors_of_a_sentence_the_first_counts():
     class Failing(Fixed):
         def _answer(self, sentences, request):
@@ -370,6 +383,25 @@ def test_given_tags_are_overwritten_on_request():
     assert ensemble(sentence, overwrite=True).upos == ("NOUN",)
     assert ensemble(sentence, overwrite=True, predict="heads").upos == ("X",)
     assert ensemble(words(1)).upos == ("NOUN",)
+
+
+def test_members_without_a_column_have_a_vote_on_the_next():
+    several = [Annotation(xpos=("a",)), Annotation(xpos=("a",)), Annotation(upos=("X",), xpos=("b",))]
+    assert _elected(several) == {"upos": ("X",), "xpos": ("a",)}
+
+
+def test_columns_are_those_of_the_requested_treebank():
+    asked = []
+
+    class Asked(Tags):
+        treebanks = ("a", "b")
+
+        def _answer(self, sentences, request):
+            asked.append((request.columns, request.treebank))
+            return super()._answer(sentences, request)
+
+    EnsembleParser([Asked("X"), Tags("Y")])(words(1), treebank="b")
+    assert asked == [({"heads"}, "b"), ({"upos"}, "b")]
 
 
 def test_text_is_cut_by_the_first_member_that_can(small_model, text_model):

@@ -201,6 +201,17 @@ def test_the_first_error_of_a_piece_is_that_of_its_sentence(monkeypatch):
         answers.checked()
 
 
+def test_pieces_are_no_longer_than_sentences_may_be():
+    sizes = []
+
+    def answer(pieces):
+        sizes.extend(map(len, pieces))
+        return Answers([Annotation()] * len(pieces))
+
+    in_pieces(answer, [Sentence.from_words(["a"] * 10)], Request(predict="upos"), ROOT, 4)
+    assert sizes == [4, 4, 2]
+
+
 def test_pieces_are_called_as_their_sentence():
     sentence = Sentence.from_words(["a"] * (PIECE + 1), source="a.conllu", number=7)
     assert [(piece.source, piece.number) for piece in cut(sentence)] == [("a.conllu", 7)] * 2

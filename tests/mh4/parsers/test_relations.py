@@ -72,6 +72,13 @@ def test_given_relations_stay_and_take_their_place():
     assert NAMES[best[3]] == "obj"
 
 
+def test_several_words_below_the_root_keep_their_relation():
+    logs = np.log(np.array([[0.5, 0.1, 0.2, 0.1, 0.05, 0.05]] * 2))
+    best = logs.argmax(1)
+    limit_relations(np.array([-1, 0, 0]), best, logs, GROUPS, UNIQUE, [None, None])
+    assert [NAMES[r] for r in best] == ["nsubj", "nsubj"]
+
+
 def relations_of(reader, scores, heads, sentence, request):
     """Return the relations that a reader chooses for the arcs of a tree."""
     chosen = reader.choose(scores, torch.from_numpy(heads[1:]), request)
@@ -97,6 +104,10 @@ def test_a_reader_chooses_and_weighs():
     kept = relations_of(reader, scores, heads, given, request)
     assert kept.names == ("root", "y", "nsubj")
     assert kept.given.tolist() == [False, True, False]
+    assert kept.logs[1] == kept.best_logs[1] == 0 > max(kept.logs[2], kept.best_logs[2])
+    chosen = reader.choose(scores, torch.from_numpy(heads[1:]), request)
+    settled = reader.settled(chosen, heads[1:], [[slice(0, 3)]], [given], request)
+    assert [NAMES[r] for r in settled.best] == list(kept.names)
     given = sentence.replace(heads=[0, -1, -1], relations=["x", "_", "_"])  # also the relation of the root's dependent
     kept = relations_of(reader, scores, heads, given, request)
     assert kept.names == ("x", "nsubj", "nsubj")
@@ -132,7 +143,7 @@ def test_relations_that_training_has_in_one_place_stay_there():
     tree = Sentence.from_words(list("wxyz"))
     treebank = [
         tree.replace(heads=[0, 1, 0, -1], relations=["SENT", "a", "b", "FRAG"]),  # FRAG has no head
-        tree.replace(heads=[0, 1, 0, 1], relations=["FRAG", "b", "_", "_"]),
+        tree.replace(heads=[0, 1, 1, 1], relations=["FRAG", "b", "_", "_"]),
     ]
     places = RelationPlaces.from_sentences(treebank)
     assert places == ({"SENT", "FRAG"}, {"a"})
@@ -203,6 +214,7 @@ def test_impossible_limits_are_errors():
         ({"k_best": 0}, "k_best must be at least 1"),
         ({"among": 3}, "unique="),
         ({"confidence": True, "k_best": 2}, "not both"),
+        ({"confidence": True, "unique": "obj", "among": 2}, "not both"),
         ({"confidence": "no"}, 'confidence is True, False or "all"'),
         ({"unique": "nsubj:pass"}, "without subtypes"),
         ({"unique": "nsubj,"}, "without subtypes"),
