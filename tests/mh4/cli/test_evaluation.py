@@ -1,6 +1,7 @@
 """``mh4 eval``: files and models against gold trees, alone and side by side."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from command_line import fails_with_one_line
@@ -8,7 +9,8 @@ from command_line import fails_with_one_line
 import mh4
 from mh4.cli import evaluation
 from mh4.data.conllu import read_conllu
-from mh4.trees.evaluation import METRICS
+from mh4.trees.evaluation import METRICS, Evaluation, Score
+from mh4.trees.significance import Compared
 
 
 @pytest.fixture(scope="module")
@@ -71,9 +73,34 @@ def test_what_models_were_given_is_told_of_each(gold, monkeypatch, capsys):
     monkeypatch.setattr("mh4.trees.significance.SAMPLES", 2)
     sentences = list(read_conllu(gold))
     monkeypatch.setattr(evaluation, "_parsed", lambda models, *_: {str(model): iter(sentences) for model in models})
-    for given, told in ((None, 0), ("upos", 2)):
-        evaluation.evaluate(str(gold), models=["a", "b"], given=given)
-        assert capsys.readouterr().err.count(f"equal those of {gold}") == told
+    for models in (["a"], ["a", "b"]):
+        for given, told in ((None, 0), ("upos", len(models))):
+            evaluation.evaluate(str(gold), models=models, given=given)
+            assert capsys.readouterr().err.count(f"equal those of {gold}") == told
+
+
+@pytest.mark.parametrize(("missing", "named"), [((), "g"), (("HEAD", "UPOS"), "s")])
+def test_the_file_without_trees_is_named(missing, named, capsys):
+    evaluation._tell_what_is_odd("g", "s", Evaluation({}, None, {}, missing), predicted=False)
+    told = capsys.readouterr().err.splitlines()
+    assert told[-1] == f'{named}: there are no trees (every HEAD is "_")'
+    assert told[:-1] == ['s: every UPOS is "_"'] * bool(missing)
+
+
+@pytest.mark.parametrize("lacking", [0, 1])
+def test_what_a_system_lacks_is_not_compared(lacking, capsys):
+    compared = [
+        Compared(Evaluation({"UPOS": Score(7, 8, 8)}, None, {}, missing), {"UPOS": (0.2, 0.9)}, {"UPOS": 0.123})
+        for missing in ((), ())
+    ]
+    compared[lacking] = replace(compared[lacking], evaluation=Evaluation({"UPOS": Score(0, 8, 8)}, None, {}, ("UPOS",)))
+    evaluation._tell_several("g", {"a": compared[0], "b": compared[1]}, as_json=False, predicted=set())
+    (row,) = (line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("UPOS"))
+    assert row == [["UPOS", "–", "87.50", "20.00–90.00"], ["UPOS", "87.50", "20.00–90.00", "–"]][lacking]
+
+
+def test_small_probabilities_are_bounded():
+    assert [evaluation._probability(p) for p in (0.005, 0.001, 0.0009)] == ["0.005", "0.001", "<0.001"]
 
 
 def test_systems_side_by_side(small_model, annotating_model, gold, words, run, tmp_path, monkeypatch):

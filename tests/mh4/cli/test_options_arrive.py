@@ -14,6 +14,7 @@ from mh4.cli.options import set_threads
 from mh4.data.errors import DataError
 from mh4.parsers.base import Count
 from mh4.parsers.request import Request
+from mh4.training.presets import PRESETS
 from mh4.training.schedule import Progress
 from mh4.trees.reliability import CalibrationReport, Reliability
 
@@ -351,11 +352,18 @@ def test_of_downloading(tmp_path, monkeypatch):
     assert calls == [("hu", str(tmp_path), True)]
 
 
+def leave_out(errors):
+    """Report a bad tree where such are left out."""
+    if errors.policy == "skip":
+        errors(DataError("a bad tree"))
+
+
 def test_of_measuring_coverage(small_treebanks, monkeypatch):
     calls = []
 
     def iterate(path, threads, errors):
         calls.append((path, threads, errors.policy))
+        leave_out(errors)
         return ()
 
     def measure(path, threads, errors):
@@ -366,7 +374,7 @@ def test_of_measuring_coverage(small_treebanks, monkeypatch):
     monkeypatch.setattr("mh4.trees.coverage.measure_coverage", measure)
     path = str(small_treebanks[1])
     for how in ("--json", "--per-sentence"):
-        run("coverage", path, how, "--threads", 2, "--skip-bad")
+        assert "a bad tree" in run("coverage", path, how, "--threads", 2, "--skip-bad").stderr
         run("coverage", path, how)
     assert calls == [(path, 2, "skip"), (path, None, "raise")] * 2
 
@@ -376,13 +384,16 @@ def test_of_transforming_trees(small_treebanks, monkeypatch):
 
     def transform_file(*arguments, **options):
         calls.append((arguments, options | {"errors": options["errors"].policy}))
+        leave_out(options["errors"])
         return SimpleNamespace(
-            sentences=1, words=2, changed_arcs=0, changed_sentences=0, log_mean_trees=0, ambiguous_sentences=0
+            sentences=1, words=2, changed_arcs=3, changed_sentences=1, log_mean_trees=0, ambiguous_sentences=0
         )
 
     monkeypatch.setattr("mh4.trees.transform.transform_file", transform_file)
     path = str(small_treebanks[1])
-    run("transform", "--to", "projective", path, "-o", "out", "--count", "--threads", 2, "--skip-bad")
+    told = run("transform", "--to", "projective", path, "-o", "out", "--count", "--threads", 2, "--skip-bad").stderr
+    assert "a bad tree" in told
+    assert "3 arcs changed in 1 sentence\n" in told
     run("transform", "--to", "mh4", path, "--arcs")
     (first, found), (second, usual) = calls
     assert (first, second) == ((path, "out", "projective"), (path, "-", "mh4"))
@@ -395,13 +406,49 @@ def test_of_oracles(small_treebanks, monkeypatch):
 
     def write_computations(*arguments, sequences_only, errors):
         calls.append((*arguments, sequences_only, errors.policy))
+        leave_out(errors)
         return SimpleNamespace(sentences=1, words=2, transitions=4, accuracy=100.0)
 
     monkeypatch.setattr("mh4.trees.computations.write_computations", write_computations)
     path = str(small_treebanks[1])
-    run("oracle", path, "-o", "out", "--system", "arc-eager", "--policy", "any", "--sequences", "--skip-bad")
+    command = ["oracle", path, "-o", "out", "--system", "arc-eager", "--policy", "any", "--sequences", "--skip-bad"]
+    assert "a bad tree" in run(*command).stderr
     run("oracle", path)
     assert calls == [
         (path, "out", "arc-eager", "any", True, "skip"),
         (path, "-", "arc-standard", None, False, "raise"),
+    ]
+
+
+def test_of_benchmarks(monkeypatch):
+    calls = []
+
+    def record(where):
+        name = where.rpartition(".")[2]
+        monkeypatch.setattr(f"mh4.cli.bench.{where}", lambda *arguments: calls.append((name, *arguments)) or {})
+
+    for where in (
+        *("decoders.measure_decoders", "certainty.measure_certainty", "stages.time_training", "stages.time_parsing"),
+        *("text.measure_text", "serving.measure_serving"),
+    ):
+        record(where)
+    timing = ["--lengths", "3,6", "--decoders", "mst,mh3", "--repeats", 5, "--seconds", 0.5, "--json"]
+    run("bench", "decoders", *timing)
+    run("bench", "certainty", *timing)
+    where = ["--device", "cpu", "--threads", 2, "--json"]
+    chosen = ["--decoder", "mst", *where]
+    run("bench", "train", "t", "--preset", "fast", "--set", "patience=99", "--steps", 7, *chosen)
+    run("bench", "parse", "m", "t", "--repeats", 4, *chosen)
+    run("bench", "text", "m", "t", "--copies", 6, *chosen)
+    run("bench", "serve", "m", "t", "--clients", "2,4", "--seconds", 0.5, *where)
+    settings = {**PRESETS["fast"], "patience": "99"}
+    assert "patience" in PRESETS["fast"]
+    model, treebank = Path("m"), Path("t")
+    assert calls == [
+        ("measure_decoders", ["mst", "mh3"], [3, 6], 5, 0.5),
+        ("measure_certainty", ["mst", "mh3"], [3, 6], 5, 0.5),
+        ("time_training", treebank, "mst", 7, "cpu", 2, settings),
+        ("time_parsing", model, treebank, "mst", 4, "cpu", 2),
+        ("measure_text", model, treebank, "mst", 6, "cpu", 2),
+        ("measure_serving", model, treebank, [2, 4], 0.5, "cpu", 2),
     ]

@@ -4,10 +4,13 @@ import re
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from mh4.cli import app
+from mh4.data.annotation import Annotation
+from mh4.data.confidence import Confidence
 from mh4.data.page import draw_page
 from mh4.data.sentence import Sentence
 
@@ -37,6 +40,14 @@ def test_a_page_has_all_sentences():
         ElementTree.fromstring(picture)
 
 
+def test_a_page_shows_how_certain_heads_are():
+    certain = np.array([0.5, 0.99])
+    confidence = Confidence(np.ones(2), np.array([0, 1]), np.ones(2), certain, certain)
+    tree = Annotation(np.array([2, 0]), ("a", "root"), confidence=confidence)
+    page = "".join(draw_page([Sentence(["a", "b"]).annotated(tree)], "x"))
+    assert re.findall('class="note"[^>]*>([^<]*)<', page) == ["50%"]
+
+
 def test_a_page_comes_piece_by_piece():
     def endless():
         while True:
@@ -63,8 +74,12 @@ def test_mh4_draw(treebank, tmp_path):
     assert "s<1>: <b> & c\n" in shown
     assert shown.count("▶") == 7
     assert "(no tree)" in shown
+    assert "<b>  a\n" in shown  # the word and its relation
     wrong = CliRunner().invoke(app, ["draw", str(treebank), "-o", str(tmp_path / "trees.svg")])
     assert "the name of a page must end in .html" in str(wrong.exception)
+    capitals = CliRunner().invoke(app, ["draw", str(treebank), "-o", str(tmp_path / "trees.HTM"), "--skip-bad"])
+    assert capitals.exit_code == 0
+    assert "2 tab-separated columns" in capitals.stderr
     broken = CliRunner().invoke(app, ["draw", str(treebank), "-o", str(tmp_path / "new.html")])
     assert "sentence 4: 2 tab-separated columns" in str(broken.exception)
     assert not (tmp_path / "new.html").exists()

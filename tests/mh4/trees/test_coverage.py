@@ -49,7 +49,14 @@ def test_hand_made_trees(treebank):
     assert second.within == {PLANAR: True, WELL_NESTED: True}
     assert third.kept["projective"] == 4
     assert third.kept["1ec"] == 5
-    assert third.within[PLANAR] is False
+    assert third.within == {PLANAR: False, WELL_NESTED: True}
+
+
+def test_words_between_each_other_are_not_well_nested(tmp_path):
+    path = tmp_path / "treebank.conllu"
+    path.write_text(conllu([5, 5, 1, 2, 0]), encoding="utf-8")  # 1 and 3 around 2, 2 and 4 around 3
+    (found,) = iterate_coverage(path)
+    assert found.within == {PLANAR: False, WELL_NESTED: False}
 
 
 def test_totals_of_hand_made_trees(treebank):
@@ -134,6 +141,12 @@ def test_command_skips_bad_sentences(treebank):
     assert json.loads(result.stdout)[str(treebank)]["sentences"] == 3
     with pytest.raises(DataError, match="cycle"):
         measure_coverage(treebank)
+
+
+def test_names_in_json_are_readable(treebank):
+    treebank.write_text(conllu([0]).replace("s1", "ő"), encoding="utf-8")
+    result = CliRunner().invoke(app, ["coverage", str(treebank), "--json", "--per-sentence"])
+    assert '"sentence": "ő"' in result.stdout
 
 
 @needs_treebanks

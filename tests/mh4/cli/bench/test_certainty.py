@@ -4,6 +4,8 @@ import pytest
 from typer.testing import CliRunner
 
 from mh4.cli import app
+from mh4.cli.bench.certainty import measure_certainty
+from mh4.cli.bench.decoders import Timed
 from mh4.decoders import get_decoder
 
 
@@ -36,3 +38,10 @@ def test_the_table_says_what_is_not_there():
     ]
     assert "–" not in lines[2]
     assert "–" in lines[-1]
+
+
+def test_times_are_multiples_of_decoding(monkeypatch):
+    monkeypatch.setattr(Timed, "run_block", lambda one, *_: one.seconds.append(2.0 if one.name == "decode" else 8.0))
+    row = measure_certainty(["mst"], [3], 3)["mst"]["3"]
+    assert row["milliseconds"] == 2000
+    assert set(row["ratios"].values()) == {4}

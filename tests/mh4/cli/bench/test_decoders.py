@@ -45,6 +45,10 @@ def test_exponent_of_a_power(exponent):
     assert growth_exponent(values | {"10": 1e9, "400": 1e-9}) == pytest.approx(exponent)
 
 
+def test_both_ends_of_the_range_count_for_the_exponent():
+    assert growth_exponent({"20": 1.0, "200": 100.0}) == pytest.approx(2)
+
+
 def test_no_exponent_of_a_single_length():
     assert growth_exponent({"10": 1.0, "20": 2.0, "400": 3.0}) is None
 
@@ -98,6 +102,12 @@ def test_table_shows_every_number(results):
         assert all(f"{value:.3f}" in text for value in row["milliseconds"].values())
         assert f"n^{row['exponent']:.2f}" in text
         assert f"n^{row['chart_exponent']:.2f}" in text
+
+
+def test_memory_in_the_table_is_that_of_the_longest_sentences():
+    row = {"milliseconds": {"9": 1.0, "40": 2.0}, "exponent": None, "chart_exponent": None}
+    table = decoder_table({"decoders": {"x": row | {"chart_bytes": {"9": 2**20, "40": 3 * 2**20}}}, "peers": {}})
+    assert [(column.header, *column.cells) for column in table.columns][-2] == ("MiB at 40 words", "3.0")
 
 
 def test_command():

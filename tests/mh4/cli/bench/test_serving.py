@@ -4,10 +4,12 @@ import asyncio
 import json
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
-from mh4.cli.bench.serving import _Asked, _client, _pages, measure_serving, serving_table
+from mh4.cli.bench import serving
+from mh4.cli.bench.serving import _Asked, _client, _load, _pages, _parsing, measure_serving, serving_table
 from mh4.cli.bench.text import MIB
 from mh4.data.errors import DataError
 from mh4.data.sentence import Sentence
@@ -57,13 +59,20 @@ def test_clients_who_are_refused_come_back_and_wrong_answers_are_counted():
         async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
             now = time.perf_counter()
             port = server.sockets[0].getsockname()[1]
-            return await asyncio.wait_for(_client(port, [_Asked.of([Sentence(["a", "b"])])], 0, now, now + 0.3), 10)
+            requests = [_Asked.of([Sentence(["a", "b"])])]
+            return await asyncio.wait_for(_client(port, requests, 0, now + warm_up, now + 0.3), 10)
 
+    warm_up = 0
     answers, refused = asyncio.run(ask())
     assert refused == 1
     assert len(answers) == len(asked) - 1 > 2
     assert [right for _, _, right in answers] == [True, *[False] * (len(asked) - 2)]
     assert {words for _, words, _ in answers} == {2}
+    assert all(0.02 < seconds < 10 for seconds, _, _ in answers[1:])
+    asked.clear()
+    warm_up = 10
+    assert asyncio.run(ask()) == ([], 0)
+    assert asked
 
 
 def test_pages_hold_every_sentence_once():
@@ -71,3 +80,44 @@ def test_pages_hold_every_sentence_once():
     pages = list(_pages(sentences))
     assert [one for page in pages for one in page] == sentences
     assert [sum(map(len, page)) for page in pages] == [450, 180]
+
+
+def test_waits_are_percentiles_in_milliseconds(monkeypatch):
+    async def client(*_):
+        return [(i / 1000, 2, i < 100) for i in range(1, 101)], 3
+
+    async def memory(*_):
+        return [90, 110]
+
+    monkeypatch.setattr(serving, "_client", client)
+    monkeypatch.setattr(serving, "_memory", memory)
+    found = asyncio.run(_load(0, [], 1, 4.0))
+    assert (found["p50"], found["p99"]) == pytest.approx((50.5, 100))
+    assert (found["words_per_second"], found["requests"], found["wrong"], found["refused"]) == (50, 100, 1, 3)
+    assert (found["memory"], found["deviation"]) == (100, pytest.approx(0.1))
+
+
+def test_the_first_run_of_parsing_does_not_count(monkeypatch, tmp_path):
+    seconds = [x for i, spent in enumerate([100, 1, 2, 3, 4, 5]) for x in (1000 * i, 1000 * i + spent)]
+    monkeypatch.setattr(serving.time, "perf_counter", lambda: seconds.pop(0))
+    monkeypatch.setattr(serving, "PARSED", 5)
+    parser = SimpleNamespace(parse_file=lambda *_, **__: None)
+    assert _parsing(parser, [Sentence(["a", "b"])], tmp_path) == 3 * 2 / 3  # three copies of two words in 3 s
+    assert not seconds
+
+
+def test_options_of_the_server(monkeypatch):
+    class StoppedError(Exception):
+        pass
+
+    def start(command, **_):
+        commands.append(command[3:])
+        raise StoppedError
+
+    commands = []
+    monkeypatch.setattr(serving.subprocess, "Popen", start)
+    for threads in (3, None):
+        with pytest.raises(StoppedError), serving.serving("m", "cpu", threads):
+            pass
+    plain = ["serve", "m", "--port", "0", "--device", "cpu"]
+    assert commands == [[*plain, "--threads", "3"], plain]

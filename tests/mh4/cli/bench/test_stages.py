@@ -1,0 +1,38 @@
+"""Measurements of the stages of training and parsing, without a network."""
+
+from types import SimpleNamespace
+from unittest.mock import MagicMock, call
+
+import torch
+
+from mh4.cli.bench import stages
+from mh4.parsers.network import NetworkParser
+
+
+def test_words_are_forgotten_before_each_run(small_treebanks, monkeypatch):
+    parser = MagicMock(spec=NetworkParser)
+    parser.network = MagicMock()
+    monkeypatch.setattr(stages, "parser_to_measure", lambda *_: parser)
+    stages.time_parsing("m", small_treebanks[1], "mst", 2)
+    forget = call.network.encoder.forget()
+    assert [one[0] for one in parser.mock_calls] == ["predict", *[forget[0], "predict"] * 2]
+
+
+def test_batches_are_measured_after_those_to_warm_up(monkeypatch):
+    prepared = []
+
+    def prepare(batch):
+        prepared.append(batch)
+        return [SimpleNamespace(dependent=[0] * (100 if batch == (0, 0) else 2))]
+
+    trainer = SimpleNamespace(
+        parser=SimpleNamespace(device=torch.device("cpu")),
+        batches=lambda epoch: [(epoch, i) for i in range(4)],
+        prepare=prepare,
+        step=lambda *_: None,
+        settle=lambda: None,
+    )
+    monkeypatch.setattr(stages, "trainer_to_measure", lambda *_: trainer)
+    found = stages.time_training(None, "mst", 10)
+    assert (found["steps"], found["words"]) == (10, 20)
+    assert prepared == [(epoch, i) for epoch in range(3) for i in range(4)][:11]
