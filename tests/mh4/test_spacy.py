@@ -14,6 +14,7 @@ from mh4.data.text import Span, sentence_of, text_of
 from mh4.decoders.trees import is_projective
 
 spacy = pytest.importorskip("spacy")
+srsly = pytest.importorskip("srsly")
 mh4_spacy = pytest.importorskip("mh4.spacy")
 
 TEXT = "Te nofe  mihevode.\nZvai te.\n\nKve yeni takomero."
@@ -82,6 +83,34 @@ def test_the_device_and_threads_of_a_pipeline(text_model, tmp_path, monkeypatch)
     for load in (lambda: third.parser, lambda: mh4_spacy.load(text_model, device="cuda")):
         with pytest.raises(ValueError, match="no CUDA device"):
             load()
+
+
+@pytest.mark.parametrize(("language", "found"), [("hu", "hu"), ("no such one", "xx"), (None, "xx")])
+def test_a_pipeline_has_the_language_and_the_parser_of_its_model(language, found, monkeypatch):
+    loaded = []
+
+    def load(model, **options):
+        loaded.append((model, options))
+        return SimpleNamespace(meta={"language": language}, cut=lambda text: None)
+
+    monkeypatch.setattr(mh4_spacy, "load_parser", load)
+    nlp = mh4_spacy.load("m", device="cpu", threads=3)
+    assert nlp.lang == found
+    assert nlp.get_pipe("mh4").parser.meta["language"] == language
+    assert loaded == [("m", {"device": "cpu", "threads": 3})]
+
+
+def test_documents_are_parsed_in_batches(monkeypatch):
+    component, sizes = spacy.blank("xx").add_pipe("mh4"), []
+    monkeypatch.setattr(component, "_parse", lambda docs: sizes.append(len(docs)))
+    assert len(list(component.pipe([None] * 5, batch_size=2))) == 5
+    assert sizes == [2, 2, 1]
+
+
+def test_files_of_a_model_stay_in_its_folder():
+    component = spacy.blank("xx").add_pipe("mh4")
+    with pytest.raises(ValueError, match="is not the name of a file of a model"):
+        component.from_bytes(srsly.msgpack_dumps({"../x": b""}))
 
 
 def test_sentences_of_the_document_stay(text_model):
@@ -252,6 +281,8 @@ def test_documents_that_cannot_be_parsed_go_to_the_error_handler(text_model):
     assert (name, text) == ("mh4", "a\0b ")
     assert message.startswith("Doc 'a\\x00b ': ")
     assert nlp.get_pipe("mh4").get_error_handler() is nlp.default_error_handler
+    copied = pickle.loads(pickle.dumps(nlp.get_pipe("mh4")))
+    assert copied.get_error_handler() is spacy.util.raise_error  # a handler may be any function
 
 
 def test_columns_that_the_model_does_not_predict_are_those_of_the_document(small_treebanks, tmp_path):

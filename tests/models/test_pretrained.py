@@ -1,6 +1,8 @@
 """Pretrained models of many architectures: read as transformers computes them, or refused in one line."""
 
 import json
+from contextlib import suppress
+from types import SimpleNamespace
 
 import huggingface_hub
 import pytest
@@ -10,9 +12,10 @@ from tiny_bert import make_bert, make_tokenizer
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast
 
+from mh4.models import pretrained
 from mh4.models.encoder import UnusableError
-from mh4.models.pretrained import read_pretrained
-from mh4.models.pretrained_files import SETTINGS, Settings
+from mh4.models.pretrained import FILES, UNLIMITED, read_pretrained
+from mh4.models.pretrained_files import MODEL, SETTINGS, TABLE, Settings, packed_weights, read_weights
 from mh4.models.transformer import TransformerStates
 from mh4.models.transformer_config import TransformerConfig
 from mh4.models.word_pieces import TOKENIZER, PieceVocabulary
@@ -176,3 +179,100 @@ def test_a_cached_copy_of_a_part_is_fetched_again(missing, tmp_path, monkeypatch
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
     assert read_pretrained("some/bert", torch.float32, frozen=False) == read(whole if missing else part)
     assert asked == [True, False] if missing else [True]
+
+
+@pytest.mark.parametrize(
+    ("stated", "tokenized", "longest"),
+    [(100, 10**30, 40), (30, 10**30, 30), (100, 20, 20), (-1, 10**30, 40), (None, 10**30, 40)],
+)
+def test_the_smallest_limit_on_pieces_counts(stated, tokenized, longest):
+    model = torch.nn.Module()
+    model.position_embeddings = torch.nn.Embedding(42, 2, padding_idx=1)  # positions begin at 2
+    config, tokenizer = SimpleNamespace(max_position_embeddings=stated), SimpleNamespace(model_max_length=tokenized)
+    assert pretrained._longest(model, config, tokenizer) == longest
+    model.position_embeddings = torch.nn.Embedding(42, 2)
+    expected = min(42, tokenized, UNLIMITED if stated in (-1, None) else stated)
+    assert pretrained._longest(model, config, tokenizer) == expected
+
+
+@pytest.mark.parametrize(
+    ("pieces", "own", "wanted", "problem"),
+    [
+        (100, 0, 0, None),
+        (90, None, 0, None),
+        (95, 1, None, None),
+        (89, 0, 0, "has 89 pieces, where the model has vectors of 100"),
+        (101, 0, 0, "has 101 pieces"),
+        (100, 1, 0, "pads with piece 1, where the model does with 0"),
+    ],
+)
+def test_pieces_of_another_model_are_refused(pieces, own, wanted, problem, tmp_path):
+    class Pieces:
+        pad_token_id = own
+
+        def __len__(self):
+            return pieces
+
+    arguments = tmp_path, Pieces(), SimpleNamespace(pad_token_id=wanted), 100
+    if problem is None:
+        pretrained._check_vocabulary(*arguments)
+        return
+    with pytest.raises(UnusableError, match=problem):
+        pretrained._check_vocabulary(*arguments)
+
+
+def test_a_model_keeps_no_trace_of_where_it_came_from():
+    entries = {"_name_or_path": "/home/me", "architectures": ["X"], "hidden_size": 3, **CODE}
+    config = SimpleNamespace(to_json_string=lambda: json.dumps(entries), model_type="bert")
+    assert pretrained._portable(config) == {"hidden_size": 3, "model_type": "bert"}
+
+
+def test_tokenizers_cut_nothing_off():
+    tokenizer = make_tokenizer(TEXTS)
+    tokenizer.backend_tokenizer.enable_truncation(2)
+    tokenizer.backend_tokenizer.enable_padding()
+    found = json.loads(pretrained._portable_tokenizer(tokenizer))
+    assert found["truncation"] is found["padding"] is None
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_messages_of_the_package_are_as_before(shown):
+    state = {"level": 7, "bar": shown}
+    logging = SimpleNamespace(
+        CRITICAL=50,
+        get_verbosity=lambda: state["level"],
+        set_verbosity=lambda level: state.update(level=level),
+        is_progress_bar_enabled=lambda: state["bar"],
+        enable_progress_bar=lambda: state.update(bar=True),
+        disable_progress_bar=lambda: state.update(bar=False),
+    )
+    with suppress(KeyError), pretrained._quiet(SimpleNamespace(logging=logging)):
+        assert state == {"level": 50, "bar": False}
+        raise KeyError
+    assert state == {"level": 7, "bar": shown}
+
+
+def test_the_hub_is_asked_only_for_what_is_not_here(monkeypatch, tmp_path):
+    asked, here = [], True
+    for name in ("config.json", "model.safetensors", "tokenizer.json"):
+        (tmp_path / name).touch()
+
+    def snapshot_download(name, allow_patterns, local_files_only):
+        asked.append((name, tuple(allow_patterns), local_files_only))
+        if not here:
+            raise OSError("not here" if local_files_only else "no network")
+        return str(tmp_path)
+
+    monkeypatch.setattr(pretrained, "require", lambda *_: SimpleNamespace(snapshot_download=snapshot_download))
+    assert pretrained._folder("a/b") == tmp_path
+    here = False
+    with pytest.raises(UnusableError, match=r"it cannot be fetched from the hub: no network$"):
+        pretrained._folder("a/b")
+    assert asked == [("a/b", FILES, offline) for offline in (True, True, False)]
+
+
+def test_the_table_stays_small_in_memory():
+    model = {"w": torch.ones(2, dtype=torch.float16), "n": torch.arange(2)}
+    found = read_weights(packed_weights(torch.ones(3, 2), model, torch.float16))
+    kinds = {name: own.dtype for name, own in found.items()}
+    assert kinds == {TABLE: torch.float16, MODEL + "w": torch.float32, MODEL + "n": torch.int64}

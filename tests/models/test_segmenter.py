@@ -126,3 +126,11 @@ def test_states_are_dropped_in_training_whatever_is_said_of_them(monkeypatch):
         said, learnt_along = seen[-2:]
         assert torch.equal(said, learnt_along)
         assert said.unique().tolist() == ([0.0, 2.0] if training else [1.0])
+
+
+def test_weights_for_a_tagger_are_copies_without_the_auxiliary_tasks(network):
+    found = network.weights()
+    assert {name.partition(".")[0] for name in found} == {"table", "bilstm", "output"}
+    before = network.output.bias.detach().clone()
+    found["output.bias"][:] += 1
+    assert torch.equal(network.output.bias, before)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tiny_bert import make_tokenizer
 from tokenizers import Tokenizer, models, pre_tokenizers
 
+from mh4.models import word_pieces
 from mh4.models.encoder import FileError
 from mh4.models.word_pieces import PieceBatch, PieceVocabulary, WordPieces, windows
 
@@ -65,6 +66,14 @@ def test_of_very_long_words_both_ends_are_read_and_nothing_is_kept_in_memory(voc
     assert ids == vocabulary.pieces([word[:500] + word[-500:], "abe"]).ids.tolist()
     assert {"abe"} <= vocabulary._known.keys()
     assert max(map(len, vocabulary._known)) <= 32
+
+
+def test_few_words_are_remembered(vocabulary, monkeypatch):
+    monkeypatch.setattr(word_pieces, "MOST_FORMS", 2)
+    monkeypatch.setattr(vocabulary, "_known", {})
+    for forms, known in ((["a", "b", "c"], 3), (["d"], 1), (["e", "d"], 2)):
+        vocabulary.pieces(forms)
+        assert len(vocabulary._known) == known
 
 
 def test_words_that_spell_special_pieces_are_ordinary(vocabulary):
