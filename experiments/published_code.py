@@ -3,7 +3,10 @@
     python -m venv runs/dynet
     runs/dynet/bin/pip install dyNET38==2.2 'cython<3' 'numpy<1.24' 'setuptools<70' fire
     git clone https://github.com/tzshi/mh4-parser-acl18 runs/published-code
-    (cd runs/published-code && ../dynet/bin/python setup.py build_ext --inplace)
+    cd runs/published-code
+    rm acl18/chu_liu_edmonds.cpp  # of an older Cython
+    ../dynet/bin/python setup.py build_ext --inplace
+    cd ../..
     python experiments/published_code.py UD/2.0/got --systems mst
 
 Runs the training scripts of Gómez-Rodríguez, Shi and Lee (2018) with their settings and their decoders, on one thread.
@@ -68,12 +71,14 @@ def train(treebank: Path, system: str, seed: int, code: Path, python: Path, work
     script = re.sub(r"^source .*$", "", script, flags=re.MULTILINE)
     script = script.replace(" python -m ", f" {python.absolute()} -u -W ignore -m ")
     name = f"{treebank.name}-{system}"
-    subprocess.run(
+    ended = subprocess.run(
         ["bash", "-c", script, "bash", name, str(seed)],
         cwd=code,
         env=os.environ | {"CFLAGS": f"-I{include}", "OMP_NUM_THREADS": "1"},
-        check=True,
+        check=False,
     )
+    if ended.returncode:
+        raise SystemExit(f"{SCRIPTS[system]} failed with exit status {ended.returncode}")
     return work / f"{name}-{seed}" / "log.log"
 
 

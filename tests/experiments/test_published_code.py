@@ -66,6 +66,9 @@ def test_the_published_script_runs_with_our_files_and_python(clone, small_treeba
     log = train(treebank, "mst", 7, clone, published_code.Path(sys.executable), tmp_path / "work")
     assert log == tmp_path / "work" / "xx-mst-7" / "log.log"
     assert log.read_text().split() == [f"{treebank}/xx-train.conllu", f"{treebank}/xx-dev.conllu", "7"]
+    (clone / "scripts" / "cle.sh").write_text("exit 3\n")
+    with pytest.raises(SystemExit, match=r"cle\.sh failed with exit status 3"):
+        train(treebank, "mst", 8, clone, published_code.Path(sys.executable), tmp_path / "work")
 
 
 def test_the_last_of_the_best_evaluations_counts():
