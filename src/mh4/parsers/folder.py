@@ -205,15 +205,14 @@ class ModelFolder:
         DataError: The folder holds a model, and ``overwrite`` is False; it cannot be written; or another process or
         thread is writing to it.
         """
-        if self.has(CONFIG) and not overwrite:
-            raise DataError(f"{self}: holds a model already (replace it with overwrite=True)")
-        with (
-            sole_owner(self.path),
-            tempfile.TemporaryDirectory(prefix=".mh4-", dir=self.path, ignore_cleanup_errors=True) as written,
-        ):
-            place = type(self)(written)
-            yield place
-            known = (CONFIG, VOCABULARY, WEIGHTS, *SEGMENTER_FILES, META, STATE, LOG, CALIBRATION)
-            remove_files(self.path, (*known, *(ENCODER + name for name in self.encoder_files)))
-            for path in sorted(place.path.iterdir(), key=lambda path: path.name == CONFIG):  # config.json comes last
-                os.replace(path, self / path.name)
+        with sole_owner(self.path):
+            if self.has(CONFIG) and not overwrite:
+                raise DataError(f"{self}: holds a model already (replace it with overwrite=True)")
+            with tempfile.TemporaryDirectory(prefix=".mh4-", dir=self.path, ignore_cleanup_errors=True) as written:
+                place = type(self)(written)
+                yield place
+                known = (CONFIG, VOCABULARY, WEIGHTS, *SEGMENTER_FILES, META, STATE, LOG, CALIBRATION)
+                remove_files(self.path, (*known, *(ENCODER + name for name in self.encoder_files)))
+                # config.json comes last.
+                for path in sorted(place.path.iterdir(), key=lambda path: path.name == CONFIG):
+                    os.replace(path, self / path.name)

@@ -25,11 +25,9 @@ def sole_owner(folder: Path) -> Iterator[None]:
     made = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(folder, os.O_RDONLY) if os.name == "posix" else None
     except OSError as error:
         raise _unwritable(folder, error) from None
-    try:
-        _lock(folder, descriptor)
+    with _locked(folder):
         try:
             _note_owner(folder)
             yield
@@ -38,9 +36,6 @@ def sole_owner(folder: Path) -> Iterator[None]:
                 (folder / OWNER).unlink(missing_ok=True)
                 for parent in made:
                     parent.rmdir()
-    finally:
-        if descriptor is not None:
-            os.close(descriptor)
 
 
 @contextmanager
@@ -49,20 +44,26 @@ def without_owner(folder: Path) -> Iterator[None]:
 
     DataError: Another process or thread owns the folder.
     """
-    descriptor = os.open(folder, os.O_RDONLY) if os.name == "posix" else None
+    with _locked(folder, shared=True):
+        yield
+
+
+@contextmanager
+def _locked(folder: Path, *, shared: bool = False) -> Iterator[None]:
+    if os.name != "posix":
+        yield
+        return
     try:
-        _lock(folder, descriptor, shared=True)
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise DataError(f"{folder}: cannot be opened: {failure_reason(error)}") from None
+    try:
+        if lock(descriptor, shared=shared) is False:
+            problem = f"{_owner(folder)} is working on the model in this folder (wait for it, or choose another one)"
+            raise DataError(f"{folder}: {problem}")
         yield
     finally:
-        if descriptor is not None:
-            os.close(descriptor)
-
-
-def _lock(folder: Path, descriptor: int | None, *, shared: bool = False) -> None:
-    if descriptor is not None and lock(descriptor, shared=shared) is False:
-        raise DataError(
-            f"{folder}: {_owner(folder)} is working on the model in this folder (wait for it, or choose another one)"
-        )
+        os.close(descriptor)
 
 
 def _note_owner(folder: Path) -> None:
