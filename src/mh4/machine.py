@@ -208,3 +208,8 @@ def _folder_quota(folder: Path) -> float:
         except OSError:
             return math.inf
     return int(limit) / int(period) if limit.strip() != "max" and int(limit) > 0 else math.inf
+
+
+def reason_of(error: Exception) -> str:
+    """The message of an error of another package in one line, or else its type."""
+    return " ".join(str(error).split()) or type(error).__name__

@@ -12,10 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from mh4.machine import require
+from mh4.machine import reason_of, require
 
 from .encoder import UnusableError
-from .pretrained_files import CODE, SETTINGS, WEIGHTS, one_line, packed_weights, settings_content, stored, without_ends
+from .pretrained_files import CODE, SETTINGS, WEIGHTS, packed_weights, settings_content, stored, without_ends
 from .word_pieces import TOKENIZER
 
 # Files to download from the hub: no code, and no pickles.
@@ -105,7 +105,7 @@ def _folder(name: str) -> Path:
         try:
             found = Path(hub.snapshot_download(name, allow_patterns=list(FILES), local_files_only=offline))
         except Exception as error:  # no such name, no network, no access, or whatever network libraries raise
-            reasons.append(one_line(error))
+            reasons.append(reason_of(error))
         else:
             if not offline or _is_whole(found):
                 return found
@@ -170,7 +170,7 @@ def _checked(folder: Path, model: Any, config: Any, table: Tensor, pieces: Seque
             raise ValueError(f"its layers and units are {shapes}, not as its configuration says")
         pairs = [(own[1, :few], right[0]) for own, right in zip(found, wanted, strict=True)]
     except Exception as error:  # architectures that cannot be used so fail in all kinds of ways
-        raise _unsupported(folder, config, one_line(error)) from None
+        raise _unsupported(folder, config, reason_of(error)) from None
     if not all((own - right).abs().mean() <= CLOSE * right.abs().mean() for own, right in pairs):
         raise _unsupported(folder, config, "its states depend on padding, or not on the vectors of pieces alone")
     return model
@@ -236,7 +236,7 @@ def _located(path: Path) -> Iterator[None]:
     except UnusableError:
         raise
     except Exception as error:
-        raise UnusableError(f"{path}: cannot be used: {one_line(error)}") from None
+        raise UnusableError(f"{path}: cannot be used: {reason_of(error)}") from None
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from mh4.machine import require
+from mh4.machine import reason_of, require
 
 from .checked import as_json
 from .devices import HOST
@@ -95,7 +95,7 @@ class Settings:
             kind = transformers.CONFIG_MAPPING[data["config"]["model_type"]]
             self.model = kind.from_dict({name: own for name, own in data["config"].items() if name not in CODE})
         except Exception as error:  # configurations raise all kinds of errors for bad values
-            raise FileError(SETTINGS, f"not the settings of a transformer: {one_line(error)}") from None
+            raise FileError(SETTINGS, f"not the settings of a transformer: {reason_of(error)}") from None
         self.content = content
 
     def outline(self) -> tuple[nn.Module, int]:
@@ -112,7 +112,7 @@ class Settings:
                 made = transformers.AutoModel.from_config(config, dtype=torch.float32, trust_remote_code=False)
             width = int(made.get_input_embeddings().weight.shape[1])
         except Exception as error:
-            raise FileError(SETTINGS, f"not the settings of a transformer: {one_line(error)}") from None
+            raise FileError(SETTINGS, f"not the settings of a transformer: {reason_of(error)}") from None
         return without_ends(made), width
 
 
@@ -128,8 +128,3 @@ def without_ends(model: Any) -> nn.Module:
         model.pooler = nn.Identity()
     made: nn.Module = model
     return made
-
-
-def one_line(error: Exception) -> str:
-    """An error's message in one line, or else its type."""
-    return " ".join(str(error).split()) or type(error).__name__

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from mh4.machine import require
+from mh4.machine import reason_of, require
 
 from .encoder import OnReading, UnusableError
 
@@ -218,8 +218,7 @@ def _of_fasttext(path: Path, most: int, wanted: set[str]) -> tuple[list[str], np
         words = list(dict.fromkeys([*vectors.index_to_key[:most], *sorted(wanted)]))
         found = np.array([vectors.get_vector(word) for word in words], np.float32)
     except Exception as error:  # gensim raises all kinds of errors for a damaged file
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise UnusableError(f"{path}: cannot be read as a model of fastText: {reason}") from None
+        raise UnusableError(f"{path}: cannot be read as a model of fastText: {reason_of(error)}") from None
     whole = np.isfinite(found).all(1)
     if not whole.all():
         raise UnusableError(f"{path}: the vector of {words[int(whole.argmin())]!r} holds NaN or infinity")

@@ -16,7 +16,7 @@ from typing import Any, Self
 from mh4.data.errors import DataError
 from mh4.data.files import atomic_output
 from mh4.data.guesses import LOADING, guided
-from mh4.machine import require
+from mh4.machine import reason_of, require
 
 from ..checksums import SUMS, listed_files
 from ..loading import Loaded
@@ -77,7 +77,7 @@ class Shared(Loaded):
                     str(name), allow_patterns=list(FILES), local_files_only=local_files_only, **options
                 )
             except Exception as error:  # unknown name, no network, no permission: of many types
-                reason = " ".join(str(error).split()) or type(error).__name__
+                reason = reason_of(error)
                 raise DataError(f"{name}: no such folder, and it cannot be fetched from the hub: {reason}") from None
         return cls.load(name, device=device, threads=threads, search=search)
 
