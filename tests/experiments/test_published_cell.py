@@ -2,16 +2,22 @@
 
 import json
 import sys
+from functools import partial
 
 import published_cell
 import pytest
 import torch
 from coupled_lstm import CoupledBiLSTM, CoupledLayer
-from published_cell import use_published_cell
+from published_cell import use_published_adam, use_published_cell
+from small import small_config
 
 from mh4.models.layers import Steps
+from mh4.parsers.chart import ChartParser
 from mh4.parsers.config import ChartConfig, make_config
+from mh4.parsers.definition import Definition
 from mh4.training.schedule import Progress
+from mh4.training.trainer import Trainer
+from mh4.training.treebanks import read_gold
 
 
 def one_direction(layer, back, x, state_mask, cell_mask):
@@ -96,7 +102,9 @@ def test_settings_are_handed_on_and_kept_with_the_result(monkeypatch, tmp_path):
         return Progress(best_uas=83.0, best_las=77.0)
 
     monkeypatch.setattr(published_cell, "run_training", trained)
-    monkeypatch.setattr(published_cell, "use_published_cell", lambda: None)
+    replaced = []
+    parts = {name: partial(replaced.append, name) for name in ("cell", "adam")}
+    monkeypatch.setattr(published_cell, "REPLACED", parts)
     treebank = tmp_path / "xx"
     treebank.mkdir()
     for part in ("train", "dev"):
@@ -111,6 +119,29 @@ def test_settings_are_handed_on_and_kept_with_the_result(monkeypatch, tmp_path):
     assert job.config == make_config(ChartConfig, published)
     result = json.loads((tmp_path / "xx-mst-2.json").read_text())
     assert result["settings"] == {"length_noise": "20", "single_root": "false"}
-    monkeypatch.setattr(sys, "argv", command)
-    with pytest.raises(SystemExit, match="other settings"):
-        published_cell.main()
+    assert replaced == ["cell", "cell"]
+    for other in ([], [*settings, "--replace", "adam"]):
+        monkeypatch.setattr(sys, "argv", [*command, *other])
+        with pytest.raises(SystemExit, match="other settings"):
+            published_cell.main()
+    assert replaced == ["cell", "cell", "cell", "adam"]
+
+
+def test_moments_start_anew_when_the_rate_falls(monkeypatch, small_treebanks, tmp_path):
+    monkeypatch.setattr(Trainer, "__init__", Trainer.__init__)
+    use_published_adam()
+    sentences = read_gold(small_treebanks[0])
+    config = small_config("mst", patience=1, decays=1, evaluation_steps=2, max_steps=400, learning_rate=0.02)
+    trainer = Trainer(ChartParser(Definition.learn(config, sentences), "cpu"), sentences, sentences, tmp_path)
+    seen = [0]
+
+    def look(report):
+        states, progress = list(trainer.optimizer.state.values()), trainer.progress
+        largest = max(float(state[name].abs().max()) for state in states for name in ("exp_avg", "exp_avg_sq"))
+        assert (largest == 0) == (progress.decays > seen[-1])
+        assert {float(state["step"]) for state in states} == {progress.step}  # not counted anew
+        seen.append(progress.decays)
+
+    trainer.on_evaluation = look
+    trainer.run()
+    assert seen[-1] == 2
