@@ -240,6 +240,23 @@ def test_a_mean_may_be_one_published_deviation_below():
         assert own == holds
 
 
+def test_runs_scored_as_published_replace_the_others_in_comparisons_alone():
+    results = [made_up("got", system, seed, 83.0 + 0.1 * seed) for system in ("mst", "mh3") for seed in (1, 2, 3)]
+    short = [made_up("got", "mst", seed, 84.5 + 0.1 * seed) for seed in (1, 2, 3)]
+    for runs, level, chance in (
+        ([], ["0 of 2 cells; not got mh3 -2.7 sd, got mst -5.5 sd", "no"], "not got mh3 -0.52, got mst -1.54"),
+        (short, ["1 of 2 cells; not got mh3 -2.7 sd", "no"], "not got mh3 -0.52"),
+    ):
+        claims = report.claims_table(results, {}, runs).rows
+        assert next(row[1:] for row in claims if "within one published sd" in row[0]) == level
+        assert next(row[1] for row in claims if "by chance alone" in row[0]).partition("; ")[2] == chance
+    section = report.preset_section(results, "paper", short)
+    whole, without = section.tables[:2]
+    assert (cell(whole, "got", "mst")["seeds"], cell(whole, "got", "mst")["UAS"]) == ("3", "83.20 ± 0.10")
+    assert [row[:4] for row in without.rows] == [["got", "mst", "3", "84.70 ± 0.10"]]
+    assert not report.preset_section(results, "best", short).tables[1].rows
+
+
 def test_settings_are_named_that_differ_from_defaults_and_are_still_there():
     settings = {"training": {"seed": 7, "learning_rate": 0.5, "patience": TrainingConfig().patience, "gone": 1}}
     runs = [{"preset": "a", "settings": settings}, {"preset": "b", "settings": {"training": {"beta1": 0.5}}}]
