@@ -1,10 +1,13 @@
 """A missing extra is reported in one line, and an extra is imported only when it is used."""
 
+import re
 import subprocess
 import sys
 import tomllib
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from paths import ROOT
 
 # MODULES: the modules that each extra installs. USES: (extra, missing module, program that needs it); the other extras
@@ -38,6 +41,13 @@ def run(program):
 def test_all_extras_are_known():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     assert extras.keys() - {"dev"} <= MODULES.keys()
+
+
+def test_every_constraint_pins_one_package():
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = [Requirement(line) for line in lines]  # pip older than 24.1 accepts lines that newer ones do not
+    assert all(re.fullmatch(r"==[\w.]+", str(pin.specifier)) for pin in pins)
+    assert len({canonicalize_name(pin.name) for pin in pins}) == len(lines)
 
 
 def test_nothing_of_an_extra_is_imported_before_it_is_used():

@@ -9,8 +9,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from gensim.models import FastText, KeyedVectors
-from gensim.models.fasttext import save_facebook_model
 
 from mh4 import machine
 from mh4.models.encoder import UnusableError, unreported
@@ -21,6 +19,10 @@ VECTORS = np.random.default_rng(1).normal(size=(len(WORDS), 6)).astype(np.float3
 LINES = [f"{word} {' '.join(map(repr, map(float, row)))}" for word, row in zip(WORDS, VECTORS, strict=True)]
 HEADER = f"{len(WORDS)} 6"
 ALL = 1000
+
+
+def gensim_models():
+    return pytest.importorskip("gensim.models", reason="gensim (extra 'vectors') is not installed")
 
 
 def write(path, *lines, end="\n"):
@@ -56,7 +58,7 @@ def text(request, tmp_path):
 @pytest.fixture(params=["v.bin", "v.bin.gz", "newlines.bin"])
 def binary(request, tmp_path):
     """A binary word2vec file as gensim writes it, or with a newline after each vector as in the original program."""
-    vectors = KeyedVectors(6)
+    vectors = gensim_models().KeyedVectors(6)
     vectors.add_vectors(WORDS, VECTORS)
     path = tmp_path / request.param
     vectors.save_word2vec_format(str(tmp_path / "plain.bin"), binary=True)
@@ -272,9 +274,12 @@ def test_binary_files_that_are_not_right(binary):
 def fasttext(tmp_path_factory):
     """The path of a model in fastText's own format, and gensim's vectors of it."""
     sentences = [["der", "Hund", "bellt"], ["die", "Hunde", "bellen"], ["der", "Esel", "schreit"]] * 5
-    model = FastText(sentences, vector_size=8, min_count=1, min_n=2, max_n=3, bucket=50, seed=1, workers=1, epochs=1)
+    models = gensim_models()
+    model = models.FastText(
+        sentences, vector_size=8, min_count=1, min_n=2, max_n=3, bucket=50, seed=1, workers=1, epochs=1
+    )
     path = tmp_path_factory.mktemp("fasttext") / "model.bin"
-    save_facebook_model(model, str(path))
+    models.fasttext.save_facebook_model(model, str(path))
     return path, model.wv
 
 
