@@ -46,7 +46,12 @@ _COLUMNS: dict[str, Callable[[Token], str]] = {
 
 _SCORERS = ("parser", "tagger", "morphologizer", "lemmatizer")  # of spaCy, whose measures differ from the shared task's
 
-Doc.set_extension("conllu", getter=lambda doc: from_doc(doc).to_conllu(), force=True)
+
+def _to_conllu(doc: Doc) -> str:
+    return from_doc(doc).to_conllu()
+
+
+Doc.set_extension("conllu", getter=_to_conllu, force=True)  # not a lambda: processes are sent all extensions
 
 
 class _Model:

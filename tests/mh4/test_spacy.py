@@ -1,5 +1,6 @@
 """The spaCy component, and conversion between documents of mh4 and of spaCy."""
 
+import multiprocessing
 import pickle
 from types import SimpleNamespace
 
@@ -148,7 +149,9 @@ def test_a_saved_pipeline_has_its_model(nlp, tmp_path, small_model):
     assert seen(again.from_bytes(nlp.to_bytes())(TEXT)) == expected
 
 
-def test_processes(nlp):
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_processes(nlp, start, monkeypatch):
+    monkeypatch.setattr(multiprocessing.context._default_context, "_actual_context", multiprocessing.get_context(start))
     texts = [TEXT, "Zvai te.", "Kve yeni."] * 4
     assert [seen(doc) for doc in nlp.pipe(texts, n_process=2, batch_size=3)] == [seen(doc) for doc in nlp.pipe(texts)]
 

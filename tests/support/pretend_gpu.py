@@ -273,6 +273,8 @@ class PretendGPU(TorchFunctionMode):
             for name, value in instead.items():
                 stack.enter_context(mock.patch.object(torch.cuda, name, value))
             stack.enter_context(mock.patch.object(torch, "autocast", on_host))
+            # A build of PyTorch for CUDA would look for the GPU.
+            stack.enter_context(mock.patch.object(torch.accelerator, "current_accelerator", return_value=None))
             stack.enter_context(mock.patch.object(randomness, "Generator", on_device))
             if operations := sys.modules.get("operations"):  # the module of the experiments
                 stack.enter_context(mock.patch.object(operations, "_is_on", lambda leaf, _: gpu.holds(leaf)))

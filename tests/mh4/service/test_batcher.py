@@ -281,6 +281,23 @@ def test_who_leaves_is_not_parsed():
     asyncio.run(run())
 
 
+def test_who_is_about_to_leave_is_not_parsed():
+    async def run():
+        parser = Recorder()
+        with ThreadPoolExecutor(1) as executor:
+            batcher = Batcher(executor, 1000)
+            waits = [asyncio.create_task(batcher.answer(parser, sentences(i, i), Request())) for i in range(4)]
+            await asyncio.sleep(0)
+            for i in (0, 2):
+                waits[i].cancel()
+            await batcher._parse_some()  # before they run again
+            await asyncio.gather(*waits, return_exceptions=True)
+        assert parser.rounds == [["1", "3"]]
+        assert batcher.waiting_words == 0
+
+    asyncio.run(run())
+
+
 def test_it_goes_on_after_it_was_idle():
     async def run():
         parser = Recorder()
