@@ -22,6 +22,7 @@ from rich.table import Table
 from mh4.data.files import atomic_output
 
 RESULTS = Path(__file__).parent / "results" / "ud"
+SHORT_DEV = RESULTS.parent / "short-dev"  # runs scored on dev without the sentences that the published code leaves out
 DONE, FAILED, OPEN = "done", "failed", "open"
 FORMAT = 1
 

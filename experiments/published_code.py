@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from grid_results import RESULTS, read_result, write_result
+from grid_results import DONE, RESULTS, SHORT_DEV, read_result, write_result
 from kept_results import part_path, read_grouped, read_kept, shown
 from provenance import describe_commit, describe_hardware
 
@@ -103,8 +103,12 @@ def read_log(log: str, words: int) -> dict[str, Any]:
 
 
 def _ours(treebank: str, system: str, seeds: Sequence[int]) -> str:
-    runs = [read_result(RESULTS / f"{treebank}-{system}-paper-{seed}.json") for seed in seeds]
-    return shown([run["dev_uas"] for run in runs if run])
+    """Our UAS on the same dev sentences."""
+    for folder in (SHORT_DEV, RESULTS):
+        runs = [read_result(folder / f"{treebank}-{system}-paper-{seed}.json") for seed in seeds]
+        if uas := [run["dev_uas"] for run in runs if run and run["status"] == DONE]:
+            return shown(uas)
+    return "–"
 
 
 def report(results: Path) -> str:

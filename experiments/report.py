@@ -29,6 +29,7 @@ from benchmark import plot_decoders
 from grid_results import (
     PLAN,
     RESULTS,
+    SHORT_DEV,
     ReportTable,
     Result,
     group_runs,
@@ -48,7 +49,6 @@ FORMER = "`feature_weight` was the weight of morphological features as an auxili
 SEARCHED = ("hu",)  # the treebanks that preset `best` was chosen on
 LEVEL = 0.05  # of significance
 BENCH_COMMAND = "python experiments/benchmark.py -o experiments/results/performance MODEL TREEBANK"
-SHORT_DEV = RESULTS.parent / "short-dev"
 WITHOUT_LONG = (
     r"awk -v RS= -F'\n' -v ORS='\n\n' '{n = 0; for (i = 1; i <= NF; i++) n += $i ~ /^[0-9]+\t/} n < 99' DEV > SHORT"
 )

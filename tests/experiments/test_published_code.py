@@ -4,7 +4,8 @@ import sys
 
 import published_code
 import pytest
-from published_code import edit, read_log, train
+from grid_results import FORMAT, write_result
+from published_code import edit, read_log, report, train
 
 CODE = """import fire, json
 self._char_lookup = self._model.add_lookup_parameters((len(self._charset) + 3, self._cdims))
@@ -83,3 +84,26 @@ def test_the_last_of_the_best_evaluations_counts():
     assert read_log(LOG, 1_000_000)["best step"] == 3 * 2500
     with pytest.raises(SystemExit, match="no evaluation"):
         read_log("100 2.5s", 1000)
+
+
+def test_runs_are_compared_on_the_dev_sentences_that_the_published_code_scores(monkeypatch, tmp_path):
+    names = {"RESULTS": "all", "SHORT_DEV": "short"}
+    for name, folder in names.items():
+        (tmp_path / folder).mkdir()
+        monkeypatch.setattr(published_code, name, tmp_path / folder)
+    for folder, treebank, seed, uas, status in (
+        ("all", "got", 1, 84.0, "done"),
+        ("all", "cu", 1, 87.0, "done"),
+        ("all", "cu", 2, 1.0, "open"),
+        ("short", "got", 1, 84.5, "done"),
+        ("short", "cu", 1, 1.0, "open"),
+    ):
+        write_result(
+            tmp_path / folder / f"{treebank}-mst-paper-{seed}.json",
+            {"format": FORMAT, "status": status, "dev_uas": uas},
+        )
+    for treebank in ("got", "cu", "el"):
+        run = {"treebank": treebank, "system": "mst", "seed": 1, "uas": 85.0, "las": 79.0, "steps": 3000}
+        write_result(tmp_path / f"{treebank}-mst-1.json", run)
+    rows = {line.split("|")[1].strip(): line.split("|")[-2].strip() for line in report(tmp_path).splitlines()[2:]}
+    assert rows == {"got": "84.50", "cu": "87.00", "el": "–"}
