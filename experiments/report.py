@@ -262,8 +262,8 @@ def short_dev_table(short: Sequence[Result], preset: str) -> ReportTable:
     notes = [
         "While training, the published code scores only dev sentences of fewer than 99 words, and its parsers MH4 and "
         "1EC give longer ones no heads, so the published scores leave them out. Of these treebanks, only Gothic's dev "
-        "set has such a sentence, of 115 words. In comparisons with published scores under Claims, these runs replace "
-        f"those above. They are trained as above, with `got=TRAIN,SHORT` as treebank and `--results "
+        "set has such a sentence, of 115 words. In comparisons of single cells under Claims, these runs replace those "
+        f"above; in the averages above, they do not. They are trained as above, with `got=TRAIN,SHORT` as treebank and `--results "
         f"experiments/results/short-dev`, after `{WITHOUT_LONG}`."
     ]
     command = f"{table.command} --results experiments/results/short-dev"

@@ -130,13 +130,12 @@ class Batcher:
 
     async def _parse_some(self) -> None:
         """Run one round on a share of every job compatible with the first; unfinished jobs go to the queue's end."""
-        while self._jobs and self._jobs[0].done.done():  # cancelled, but its `answer` has not run since
-            self._jobs.popleft()
+        self._jobs = deque(job for job in self._jobs if not job.done.done())  # the others have just been cancelled
         if not self._jobs:  # taken by another round, or cancelled
             return
         first = self._jobs[0]
         most_words = min(ROUND_WORDS, self.waiting_words // self._most_rounds)
-        alike = [job for job in self._jobs if job.goes_with(first) and not job.done.done()]
+        alike = [job for job in self._jobs if job.goes_with(first)]
         together: list[Sentence] = []
         shares: list[tuple[_Job, int, int]] = []
         words = 0
