@@ -263,8 +263,8 @@ def short_dev_table(short: Sequence[Result], preset: str) -> ReportTable:
         "While training, the published code scores only dev sentences of fewer than 99 words, and its parsers MH4 and "
         "1EC give longer ones no heads, so the published scores leave them out. Of these treebanks, only Gothic's dev "
         "set has such a sentence, of 115 words. In comparisons of single cells under Claims, these runs replace those "
-        f"above; in the averages above, they do not. They are trained as above, with `got=TRAIN,SHORT` as treebank and `--results "
-        f"experiments/results/short-dev`, after `{WITHOUT_LONG}`."
+        "above; in the averages above, they do not. They are trained as above, with `got=TRAIN,SHORT` as treebank and "
+        f"`--results experiments/results/short-dev`, after `{WITHOUT_LONG}`."
     ]
     command = f"{table.command} --results experiments/results/short-dev"
     rows = [row for row in table.rows if not row[0].startswith("average")]
