@@ -45,7 +45,11 @@ def step_scores_batch(
     batch = checked_batch(stacks, offsets, fronts, sentences, golds)
     labels = checked_labels(labels, batch, undecided=True)
     scores = np.empty((len(batch.fronts), len(NormalizedArcEager.transitions)), np.int32)
-    grammar, linear = NORMALIZED_GRAMMARS[reduce_correct].arrays, linear_trees(algorithm, golds, reduce_correct)
+    if not reduce_correct:
+        if algorithm == "linear":
+            raise ValueError("the linear-time algorithm requires reduce_correct; use algorithm='exact'")
+        algorithm = algorithm or "exact"
+    grammar, linear = NORMALIZED_GRAMMARS[reduce_correct].arrays, linear_trees(algorithm, golds)
     fill_scores(batch, labels, grammar, True, 0, linear, reduce_correct, scores)
     return scores
 

@@ -6,8 +6,8 @@ need not be projective. For the normalized system see `mh4.oracles.arc_eager.nor
 Algorithms:
 
 - ``exact``: by the split grammar of Table 10, in cubic time, for any gold tree and policy.
-- ``linear``: section 5; exact for projective gold trees, an approximation for others, assessed in section 6.2. Requires
-  `reduce_correct` and a policy other than strict-reduce-before-shift.
+- ``linear``: section 5 or, without `reduce_correct`, `uncorrected_linear`; exact for projective gold trees, an
+  approximation for others, assessed in section 6.2. Not for strict-reduce-before-shift.
 
 The policies are defined in `mh4.transitions.arc_eager`; section 3 states them in terms of trees. Under every policy,
 shifting the last word is `UNREACHABLE`: no word is left to become its head, and the policies do not allow
@@ -33,6 +33,7 @@ from .linear import linear_scores, rightmost_descendants
 from .normalized_linear import normalized_scores
 from .static import projective_computation
 from .steps import SHIFT_BEFORE_REDUCE, STRICT_REDUCE_BEFORE_SHIFT
+from .uncorrected_linear import uncorrected_scores
 
 ALGORITHMS = ("exact", "linear")
 
@@ -58,19 +59,19 @@ def fill_scores(batch, all_labels, grammar, normalized, policy, linear, reduce_c
             stack[i], labels[i] = batch.stacks[first + i], all_labels[first + i]
         if linear[s] and normalized:
             normalized_scores(stack, labels, k, front, gold, rightmost, scores[c])
-        elif linear[s]:
+        elif linear[s] and reduce_correct:
             linear_scores(policy, stack, labels, k, front, gold, rightmost, scores[c])
+        elif linear[s]:
+            uncorrected_scores(policy, stack, labels, k, front, gold, scores[c])
         else:
             exact_scores(grammar, normalized, policy, reduce_correct, stack, labels, k, front, gold, scores[c])
 
 
-def linear_trees(algorithm: str | None, golds: Sequence[np.ndarray], reduce_correct: bool) -> np.ndarray:
-    """bool (S,): which gold trees to score in linear time; by default the projective ones, given `reduce_correct`."""
+def linear_trees(algorithm: str | None, golds: Sequence[np.ndarray]) -> np.ndarray:
+    """bool (S,): which gold trees to score in linear time; by default, the projective ones."""
     if algorithm is not None and algorithm not in ALGORITHMS:
         raise ValueError(f"unknown algorithm {algorithm!r}; known: {', '.join(ALGORITHMS)}")
-    if algorithm == "linear" and not reduce_correct:
-        raise ValueError("the linear-time algorithm requires reduce_correct; use algorithm='exact'")
-    if algorithm is None and reduce_correct:
+    if algorithm is None:
         return np.fromiter(map(is_projective, golds), np.bool_, len(golds))
     return np.full(len(golds), algorithm == "linear")
 
@@ -124,7 +125,7 @@ def step_scores_batch(
     labels = checked_labels(labels, batch, undecided=False)
     scores = np.empty((len(batch.fronts), len(ArcEager.transitions)), np.int32)
     grammar = UNNORMALIZED_GRAMMARS[reduce_correct].arrays
-    linear = linear_trees(algorithm, golds, reduce_correct)
+    linear = linear_trees(algorithm, golds)
     fill_scores(batch, labels, grammar, False, code, linear, reduce_correct, scores)
     return scores
 
