@@ -4,7 +4,7 @@
     python experiments/figure4_arc_eager_time.py hu_szeged-ud-train.conllu got_proiel-ud-train.conllu ... -o figure4
 
 Writes figure4.json, figure4.png and figure4.svg: for every total length k + m of stack and remaining input, the mean
-time (of the CPU, one thread) of the scores of all transitions, exact and in linear time. The other two linear-time
+time (of the CPU, one thread) of the scores of all transitions, exact and in linear time. The other linear-time
 calculations, without reduce-correct and for normalized parsing, are timed with projectivised trees; in normalized
 parsing, one word of the remaining input is shifted first, so that most transitions apply. The configurations are
 those that a parser trained on a treebank visits there (`visited_configurations.py`; some minutes each) or, with
@@ -35,15 +35,16 @@ def _unnormalized(algorithm: str, reduce_correct: bool = True) -> Scoring:
     return lambda batch, golds, policy: step_scores_batch(*batch, golds, policy, algorithm, reduce_correct)
 
 
-def _normalized(batch: Sequence[np.ndarray], golds: Sequence[np.ndarray], policy: str) -> np.ndarray:
-    return normalized.step_scores_batch(*batch, golds, "linear")
+def _normalized(reduce_correct: bool) -> Scoring:
+    return lambda batch, golds, policy: normalized.step_scores_batch(*batch, golds, "linear", reduce_correct)
 
 
-CURVES: dict[str, tuple[Scoring, bool, str]] = {  # name in the records: (scores, whether on projectivised trees, label)
-    "exact": (_unnormalized("exact"), False, "exact"),
-    "linear": (_unnormalized("linear"), False, "linear"),
-    "linear_without_reduce_correct": (_unnormalized("linear", False), True, "linear, without reduce-correct"),
-    "linear_normalized": (_normalized, True, "linear, normalized"),
+CURVES = {  # name in the records: (scores, whether of normalized parsing, whether on projectivised trees, label)
+    "exact": (_unnormalized("exact"), False, False, "exact"),
+    "linear": (_unnormalized("linear"), False, False, "linear"),
+    "linear_uncorrected": (_unnormalized("linear", False), False, True, "linear, without reduce-correct"),
+    "linear_normalized": (_normalized(True), True, True, "linear, normalized"),
+    "linear_normalized_uncorrected": (_normalized(False), True, True, "linear, normalized, without reduce-correct"),
 }
 
 
@@ -98,9 +99,9 @@ def mean_times(
         used, chosen_sentences = np.unique(chosen_sentences, return_inverse=True)
         batch = [*chosen, chosen_sentences]
         record = {"length": int(length), "configurations": int(np.count_nonzero(lengths == length))}
-        for name, (scores, on_projective, _) in CURVES.items():
+        for name, (scores, is_normalized, on_projective, _) in CURVES.items():
             trees = [(projective if on_projective else golds)[s] for s in used]
-            own = shifted(batch, words[used]) if scores is _normalized else batch
+            own = shifted(batch, words[used]) if is_normalized else batch
             scores(own, trees, policy)  # compile, and touch the memory
             rounds, start = 0, time.thread_time()
             while rounds == 0 or time.thread_time() - start < seconds:
@@ -148,7 +149,7 @@ def main() -> None:
 
     figure, axes = new_figure("k + m", "milliseconds for all transitions (mean)")
     lengths = [record["length"] for record in records]
-    for name, (_, _, label) in CURVES.items():
+    for name, (*_, label) in CURVES.items():
         axes.plot(lengths, [record[name] for record in records], marker=".", label=label)
     axes.legend()
     print(numbers, *write_figure(figure, options.output), sep="\n")

@@ -7,8 +7,8 @@ the configuration must become left children; only earlier labels may be correcte
 Algorithms:
 
 - ``exact``: by the split grammar of Table 9, in cubic time, for any gold tree.
-- ``linear``: see `normalized_linear`; exact for projective gold trees, an approximation for others. Requires
-  `reduce_correct`.
+- ``linear``: see `normalized_linear` and, without `reduce_correct`, `uncorrected_normalized_linear`; exact for
+  projective gold trees, an approximation for others.
 
 Source: Nederhof (2021), "Calculating the optimal step of arc-eager parsing for non-projective trees", section 4.
 """
@@ -45,10 +45,6 @@ def step_scores_batch(
     batch = checked_batch(stacks, offsets, fronts, sentences, golds)
     labels = checked_labels(labels, batch, undecided=True)
     scores = np.empty((len(batch.fronts), len(NormalizedArcEager.transitions)), np.int32)
-    if not reduce_correct:
-        if algorithm == "linear":
-            raise ValueError("the linear-time algorithm requires reduce_correct; use algorithm='exact'")
-        algorithm = algorithm or "exact"
     grammar, linear = NORMALIZED_GRAMMARS[reduce_correct].arrays, linear_trees(algorithm, golds)
     fill_scores(batch, labels, grammar, True, 0, linear, reduce_correct, scores)
     return scores

@@ -34,6 +34,7 @@ from .normalized_linear import normalized_scores
 from .static import projective_computation
 from .steps import SHIFT_BEFORE_REDUCE, STRICT_REDUCE_BEFORE_SHIFT
 from .uncorrected_linear import uncorrected_scores
+from .uncorrected_normalized_linear import uncorrected_normalized_scores
 
 ALGORITHMS = ("exact", "linear")
 
@@ -57,14 +58,16 @@ def fill_scores(batch, all_labels, grammar, normalized, policy, linear, reduce_c
         first, k, front = batch.offsets[c], batch.offsets[c + 1] - batch.offsets[c], batch.fronts[c]
         for i in range(k):
             stack[i], labels[i] = batch.stacks[first + i], all_labels[first + i]
-        if linear[s] and normalized:
-            normalized_scores(stack, labels, k, front, gold, rightmost, scores[c])
-        elif linear[s] and reduce_correct:
-            linear_scores(policy, stack, labels, k, front, gold, rightmost, scores[c])
-        elif linear[s]:
-            uncorrected_scores(policy, stack, labels, k, front, gold, scores[c])
-        else:
+        if not linear[s]:
             exact_scores(grammar, normalized, policy, reduce_correct, stack, labels, k, front, gold, scores[c])
+        elif normalized and reduce_correct:
+            normalized_scores(stack, labels, k, front, gold, rightmost, scores[c])
+        elif normalized:
+            uncorrected_normalized_scores(stack, labels, k, front, gold, scores[c])
+        elif reduce_correct:
+            linear_scores(policy, stack, labels, k, front, gold, rightmost, scores[c])
+        else:
+            uncorrected_scores(policy, stack, labels, k, front, gold, scores[c])
 
 
 def linear_trees(algorithm: str | None, golds: Sequence[np.ndarray]) -> np.ndarray:
