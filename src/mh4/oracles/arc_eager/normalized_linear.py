@@ -31,9 +31,7 @@ from mh4.transitions.arrays.arc_eager import L, N
 from mh4.transitions.arrays.arc_eager_normalized import LEFT_CHILD
 
 from ..optimal_step import UNREACHABLE
-from .steps import step_normalized
-
-_GONE, _REMAINING = -2, -1  # places of tokens that are not in the stack
+from .steps import GONE, REMAINING, step_normalized, token_places
 
 
 @njit(cache=True, nogil=True)
@@ -48,7 +46,7 @@ def _after_right_children(top, front, gold, rightmost):
 @njit(cache=True, nogil=True)
 def _clashes(b, end, places, gold):
     """Whether gold heads in the remaining input lead from b to `end`, so that b cannot get another head for free."""
-    while b != end and places[gold[b]] == _REMAINING:
+    while b != end and places[gold[b]] == REMAINING:
         b = gold[b]
     return b == end
 
@@ -59,16 +57,12 @@ def _best_completion(stack, labels, k, front, gold, rightmost, blocked):
     n = gold.shape[0] - 1
     if blocked and front > n:
         return UNREACHABLE
-    places = np.full(n + 1, _GONE, np.int32)
-    places[front:] = _REMAINING
     first, b, below = front, 0, 0  # b: the word on top of the element `below`; 0: none
     if labels[k - 1] == N:
         k -= 1
         first = b = stack[k]
         below = k - 1
-        places[b] = _REMAINING
-    for p in range(k):
-        places[stack[p]] = p
+    places = token_places(stack, k, first, n)
     score = 0
     # Up to each element: how many cannot be left children, or only at a cost. Arcs (b, a_p): lists from the top down.
     fixed, unwilling = np.zeros(k, np.int32), np.zeros(k, np.int32)
@@ -79,7 +73,7 @@ def _best_completion(stack, labels, k, front, gold, rightmost, blocked):
         fixed[p] = fixed[p - 1] + (labels[p] != L)
         unwilling[p] = unwilling[p - 1] + (gains or labels[p] != L)
         score += gains
-        if labels[p] == L and places[parent] == _REMAINING:
+        if labels[p] == L and places[parent] == REMAINING:
             following[p] = left_child[parent]
             left_child[parent] = p
     # If the top of the stack must become a left child: its gold head if that is to come, or 0; the first word after its
@@ -88,7 +82,7 @@ def _best_completion(stack, labels, k, front, gold, rightmost, blocked):
     if blocked:
         adopts = _after_right_children(stack[k - 1], front, gold, rightmost)
         splits = adopts > front
-        if places[gold[stack[k - 1]]] == _REMAINING:
+        if places[gold[stack[k - 1]]] == REMAINING:
             head = gold[stack[k - 1]]
         else:
             score -= adopts > n
@@ -119,7 +113,7 @@ def _best_completion(stack, labels, k, front, gold, rightmost, blocked):
         if lowest > 0:
             b, below = token, lowest - 1
             wanted = True
-        if parent != _GONE:
+        if parent != GONE:
             score += 1
         if parent >= 0:
             score -= b > 0 and wanted and unwilling[below] > unwilling[parent]

@@ -8,6 +8,8 @@ from mh4.transitions.arrays import arc_eager, arc_eager_normalized
 
 SHIFT_BEFORE_REDUCE, REDUCE_BEFORE_SHIFT, STRICT_REDUCE_BEFORE_SHIFT = range(len(POLICIES))
 
+GONE, REMAINING = -2, -1  # places of tokens that are not in the stack
+
 _LABEL_CODES = {ord(label): code for code, label in enumerate(LABELS)}
 
 
@@ -20,6 +22,16 @@ def encode_labels(labels: str) -> np.ndarray:
 def is_gold(gold, head, dependent):
     """1 if the arc is in the gold tree, else 0."""
     return 1 if gold[dependent] == head else 0
+
+
+@njit(cache=True, nogil=True)
+def token_places(stack, depth, front, n):
+    """int32 (n + 1,): the index of each token in the stack, `REMAINING` from ``front`` on, and `GONE` elsewhere."""
+    places = np.full(n + 1, GONE, np.int32)
+    places[front:] = REMAINING
+    for p in range(depth):
+        places[stack[p]] = p
+    return places
 
 
 @njit(cache=True, nogil=True)

@@ -31,9 +31,7 @@ from numba import njit
 from mh4.transitions.arrays.arc_eager import REDUCE, SHIFT, L
 
 from ..optimal_step import UNREACHABLE
-from .steps import REDUCE_BEFORE_SHIFT, SHIFT_BEFORE_REDUCE, step
-
-_GONE, _REMAINING = -2, -1  # places of tokens that are not in the stack
+from .steps import GONE, REDUCE_BEFORE_SHIFT, SHIFT_BEFORE_REDUCE, step, token_places
 
 
 @njit(cache=True, nogil=True)
@@ -126,7 +124,7 @@ def _postponed_reduce_loss(stack, labels, k, front, gold, places, lowest):
         if token == n and 0 < lowest < k - 2:
             break  # no word is left for the elements below a_{k-1}
         place = places[gold[token]]
-        own = 1 if place != _GONE and place != k - 2 else 0
+        own = 1 if place != GONE and place != k - 2 else 0
         fewest = min(fewest, lost + own + at_the_end[token])
     return fewest
 
@@ -136,17 +134,15 @@ def uncorrected_scores(policy, stack, labels, k, front, gold, scores):
     """Fill `scores`, int32 (4,), for one configuration; `stack` and `labels` stay as they are. O(n) time and space."""
     n = gold.shape[0] - 1
     next_stack, next_labels = np.empty(k + 1, np.int32), np.empty(k + 1, np.int8)
-    places = np.empty(n + 1, np.int32)
     for transition in range(scores.shape[0]):
         scores[transition] = UNREACHABLE
         next_stack[:k], next_labels[:k] = stack[:k], labels[:k]
         k2, front2, gained = step(transition, False, next_stack, next_labels, k, front, gold)
         if k2 == 0:
             continue
-        places[:], places[front2:] = _GONE, _REMAINING
+        places = token_places(next_stack, k2, front2, n)
         lowest = 0
-        for p in range(k2 - 1, -1, -1):
-            places[next_stack[p]] = p
+        for p in range(k2 - 1, 0, -1):
             if next_labels[p] == L:
                 lowest = p
         if front2 > n and lowest > 0:
@@ -156,7 +152,7 @@ def uncorrected_scores(policy, stack, labels, k, front, gold, scores):
             parent = gold[next_stack[p]]
             score += parent >= front2 if next_labels[p] == L else parent == next_stack[p - 1]
         for token in range(front2, n + 1):
-            score += places[gold[token]] != _GONE
+            score += places[gold[token]] != GONE
         if front2 <= n:
             if transition == REDUCE and policy == SHIFT_BEFORE_REDUCE:
                 loss = _reduce_loss(next_stack, next_labels, k2, front2, gold, places, lowest)

@@ -26,9 +26,7 @@ from numba import njit
 from mh4.transitions.arrays.arc_eager import L, N, R
 
 from ..optimal_step import UNREACHABLE
-from .steps import step_normalized
-
-_GONE, _REMAINING = -2, -1  # places of tokens that are not in the stack
+from .steps import REMAINING, step_normalized, token_places
 
 
 @njit(cache=True, nogil=True)
@@ -56,23 +54,20 @@ def _best_completion(stack, labels, k, front, gold):
     runs = levels[0]
     if runs > n + 1 - front:
         return UNREACHABLE
-    places = np.full(n + 1, _GONE, np.int32)
-    places[front:] = _REMAINING
-    for p in range(k):
-        places[stack[p]] = p
+    places = token_places(stack, k, front, n)
     score = 0
     left_child, following = np.zeros(n + 1, np.int32), np.zeros(k, np.int32)  # arcs (b, a_p): lists from the top down
     for p in range(1, k):
         head = gold[stack[p]]
         if labels[p] == R:
             score += head == stack[p - 1]
-        elif places[head] == _REMAINING:
+        elif places[head] == REMAINING:
             following[p] = left_child[head]
             left_child[head] = p
     spanning = np.zeros(n + 2, np.int32)  # gold arcs across the boundary before each word, as differences
     for token in range(front, n + 1):
         head = gold[token]
-        if places[head] == _REMAINING:
+        if places[head] == REMAINING:
             score += 1
             spanning[min(head, token) + 1] += 1
             spanning[max(head, token) + 1] -= 1
