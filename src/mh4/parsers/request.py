@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import reprlib
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, fields
@@ -228,7 +229,8 @@ class Request:
 def describing_options(function: F) -> F:
     """Decorate a function that takes ``**options``: list them in its docstring."""
     if function.__doc__:  # not with python -OO
-        function.__doc__ = function.__doc__.replace("        **options", _described(" " * 8))
+        own_line = re.compile(r"^( *)\*\*options$", re.MULTILINE)  # Python 3.13 and later remove common indentation
+        function.__doc__ = own_line.sub(lambda found: _described(found[1]), function.__doc__)
     return function
 
 
