@@ -86,12 +86,27 @@ def test_the_last_of_the_best_evaluations_counts():
         read_log("100 2.5s", 1000)
 
 
+# The rate falls after the ninth evaluation, the fifth that is below the fourth.
+LAS = (1, 2, 2, 3, 2, 2, 2, 2, 2, *11 * [4])
+CURVE = [[500 * i + 500, 60 + i, las] for i, las in enumerate(LAS)]
+
+
+def test_the_rate_falls_after_five_evaluations_that_are_not_the_best():
+    assert published_code.first_fall(CURVE) == 8
+    with pytest.raises(ValueError, match="did not fall"):
+        published_code.first_fall(CURVE[:8])
+
+
+def test_what_is_gained_leaves_out_the_first_two_evaluations_after_the_fall():
+    assert published_code.gained(CURVE) == 73 - 66  # 71 to 75, and 64 to 68
+
+
 def test_runs_are_compared_on_the_dev_sentences_that_the_published_code_scores(monkeypatch, tmp_path):
     names = {"RESULTS": "all", "SHORT_DEV": "short"}
     for name, folder in names.items():
         (tmp_path / folder).mkdir()
         monkeypatch.setattr(published_code, name, tmp_path / folder)
-    for folder, treebank, seed, uas, status in (
+    for folder, treebank, seed, dev_uas, status in (
         ("all", "got", 1, 84.0, "done"),
         ("all", "cu", 1, 87.0, "done"),
         ("all", "cu", 2, 1.0, "open"),
@@ -100,10 +115,47 @@ def test_runs_are_compared_on_the_dev_sentences_that_the_published_code_scores(m
     ):
         write_result(
             tmp_path / folder / f"{treebank}-mst-paper-{seed}.json",
-            {"format": FORMAT, "status": status, "dev_uas": uas},
+            {
+                "format": FORMAT,
+                "status": status,
+                "dev_uas": dev_uas,
+                "curve": [[step, 9.0, uas + 1, las, 0.1] for step, uas, las in CURVE],
+            },
         )
     for treebank in ("got", "cu", "el"):
-        run = {"treebank": treebank, "system": "mst", "seed": 1, "uas": 85.0, "las": 79.0, "steps": 3000}
+        run = {
+            "treebank": treebank,
+            "system": "mst",
+            "seed": 1,
+            "uas": 85.0,
+            "las": 79.0,
+            "steps": 3000,
+            "curve": CURVE,
+        }
         write_result(tmp_path / f"{treebank}-mst-1.json", run)
-    rows = {line.split("|")[1].strip(): line.split("|")[-2].strip() for line in report(tmp_path).splitlines()[2:]}
+    monkeypatch.setattr(published_code, "EARLY", (1_500, 4_000))
+    scores, learning = report(tmp_path).split("\n\n")
+    rows = {line.split("|")[1].strip(): line.split("|")[-2].strip() for line in scores.splitlines()[2:]}
     assert rows == {"got": "84.50", "cu": "87.00", "el": "–"}
+    _, _, *rows = learning.splitlines()
+    assert rows == [
+        "| cu `mst`, published code | 62.00 | 67.00 | 4,500 | 7.00 |",
+        "| cu `mst`, ours | 63.00 | 68.00 | 4,500 | 7.00 |",
+        "| el `mst`, published code | 62.00 | 67.00 | 4,500 | 7.00 |",
+        "| got `mst`, published code | 62.00 | 67.00 | 4,500 | 7.00 |",
+        "| got `mst`, ours | 63.00 | 68.00 | 4,500 | 7.00 |",
+    ]
+
+
+def test_a_later_fall_is_related_to_scores_within_cells(tmp_path):
+    for treebank, base in (("got", 84.0), ("cu", 10.0)):
+        for seed, later in enumerate((0, 2, 4), 1):
+            curve = [
+                [step, 9.0, 60.0, las, 0.1]
+                for step, (_, _, las) in zip(range(500, 20_000, 500), later * [[0, 0, 1]] + CURVE, strict=False)
+            ]
+            own = {"treebank": treebank, "system": "mst", "preset": "paper", "status": "done", "curve": curve}
+            write_result(tmp_path / f"{treebank}-{seed}.json", own | {"dev_uas": base + later / 10})
+    other = {"treebank": "hu", "system": "mst", "preset": "fast", "status": "done", "curve": [], "dev_uas": 9.0}
+    write_result(tmp_path / "other.json", other)
+    assert published_code.chance(tmp_path) == (pytest.approx(2.0), pytest.approx(1.0), 6)
