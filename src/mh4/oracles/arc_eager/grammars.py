@@ -88,7 +88,7 @@ UNNORMALIZED_GRAMMARS = (
 
 # Codes of terminals, for the kernels; the same with and without the correction rules.
 _N9, _R9, _L9, _RT, _LT, _LB9 = NORMALIZED_GRAMMARS[0].encode("n r l r_t l_t l_b").tolist()
-_N10, _NP, _R10, _L10, _RP, _LP, _LB10 = UNNORMALIZED_GRAMMARS[0].encode("n n_p r l r_p l_p l_b").tolist()
+_N10, NP, _R10, _L10, RP, _LP, _LB10 = UNNORMALIZED_GRAMMARS[0].encode("n n_p r l r_p l_p l_b").tolist()
 
 
 @njit(nogil=True)
@@ -113,7 +113,7 @@ def unnormalized_string(policy, transition, labels, k, m):
         string[p] = _L10 if labels[p] == L else _R10
     if policy == SHIFT_BEFORE_REDUCE:
         if transition == REDUCE and m > 0:
-            string[k] = _NP
+            string[k] = NP
     else:
         # Stack indices first … last: elements that must take right children before they may be reduced.
         first, last = 1, 0
@@ -126,7 +126,7 @@ def unnormalized_string(policy, transition, labels, k, m):
         elif transition == SHIFT:
             first, last = max(k - 2, 1), k - 2
         for p in range(first, last + 1):
-            string[p] = _LP if labels[p] == L else _RP
+            string[p] = _LP if labels[p] == L else RP
     if transition == SHIFT:
         string[k - 1] = _LB10
     return string

@@ -7,8 +7,8 @@ the configuration must become left children; only earlier labels may be correcte
 Algorithms:
 
 - ``exact``: by the split grammar of Table 9, in cubic time, for any gold tree.
-- ``linear``: see `normalized_linear` and, without `reduce_correct`, `uncorrected_normalized_linear`; exact for
-  projective gold trees, an approximation for others.
+- ``linear``: see `normalized_linear` and, without `reduce_correct`, `uncorrected_linear`; exact for projective gold
+  trees, an approximation for others.
 
 Source: Nederhof (2021), "Calculating the optimal step of arc-eager parsing for non-projective trees", section 4.
 """

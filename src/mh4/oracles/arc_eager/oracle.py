@@ -7,7 +7,7 @@ Algorithms:
 
 - ``exact``: by the split grammar of Table 10, in cubic time, for any gold tree and policy.
 - ``linear``: section 5 or, without `reduce_correct`, `uncorrected_linear`; exact for projective gold trees, an
-  approximation for others, assessed in section 6.2. Not for strict-reduce-before-shift.
+  approximation for others, assessed in section 6.2. With `reduce_correct`, not for strict-reduce-before-shift.
 
 The policies are defined in `mh4.transitions.arc_eager`; section 3 states them in terms of trees. Under every policy,
 shifting the last word is `UNREACHABLE`: no word is left to become its head, and the policies do not allow
@@ -34,7 +34,6 @@ from .normalized_linear import normalized_scores
 from .static import projective_computation
 from .steps import SHIFT_BEFORE_REDUCE, STRICT_REDUCE_BEFORE_SHIFT
 from .uncorrected_linear import uncorrected_scores
-from .uncorrected_normalized_linear import uncorrected_normalized_scores
 
 ALGORITHMS = ("exact", "linear")
 
@@ -60,14 +59,12 @@ def fill_scores(batch, all_labels, grammar, normalized, policy, linear, reduce_c
             stack[i], labels[i] = batch.stacks[first + i], all_labels[first + i]
         if not linear[s]:
             exact_scores(grammar, normalized, policy, reduce_correct, stack, labels, k, front, gold, scores[c])
-        elif normalized and reduce_correct:
-            normalized_scores(stack, labels, k, front, gold, rightmost, scores[c])
+        elif not reduce_correct:
+            uncorrected_scores(normalized, policy, stack, labels, k, front, gold, scores[c])
         elif normalized:
-            uncorrected_normalized_scores(stack, labels, k, front, gold, scores[c])
-        elif reduce_correct:
-            linear_scores(policy, stack, labels, k, front, gold, rightmost, scores[c])
+            normalized_scores(stack, labels, k, front, gold, rightmost, scores[c])
         else:
-            uncorrected_scores(policy, stack, labels, k, front, gold, scores[c])
+            linear_scores(policy, stack, labels, k, front, gold, rightmost, scores[c])
 
 
 def linear_trees(algorithm: str | None, golds: Sequence[np.ndarray]) -> np.ndarray:
@@ -79,14 +76,19 @@ def linear_trees(algorithm: str | None, golds: Sequence[np.ndarray]) -> np.ndarr
     return np.full(len(golds), algorithm == "linear")
 
 
-def _code(policy: str, algorithm: str | None) -> int:
-    """The number of a policy; ValueError if it is unknown or the algorithm does not support it."""
+def _code(policy: str, algorithm: str | None, reduce_correct: bool) -> tuple[int, str | None]:
+    """The number of a policy, and the algorithm, exact if there is only this one.
+
+    ValueError: The policy is unknown, or the algorithm does not support it.
+    """
     if policy not in POLICIES:
         raise ValueError(f"unknown policy {policy!r}; known: {', '.join(POLICIES)}")
     code = POLICIES.index(policy)
-    if algorithm == "linear" and code == STRICT_REDUCE_BEFORE_SHIFT:
-        raise ValueError(f"there is no linear-time algorithm for {policy} here; use algorithm='exact'")
-    return code
+    if code == STRICT_REDUCE_BEFORE_SHIFT and reduce_correct:
+        if algorithm == "linear":
+            raise ValueError(f"the linear-time algorithm does not support {policy} with reduce_correct; use 'exact'")
+        algorithm = algorithm or "exact"
+    return code, algorithm
 
 
 def step_scores_batch(
@@ -121,9 +123,7 @@ def step_scores_batch(
     int32 (B, 4)
         For shift, left_arc, right_arc, reduce; arcs made before are not counted.
     """
-    code = _code(policy, algorithm)
-    if code == STRICT_REDUCE_BEFORE_SHIFT:
-        algorithm = algorithm or "exact"
+    code, algorithm = _code(policy, algorithm, reduce_correct)
     batch = checked_batch(stacks, offsets, fronts, sentences, golds)
     labels = checked_labels(labels, batch, undecided=False)
     scores = np.empty((len(batch.fronts), len(ArcEager.transitions)), np.int32)

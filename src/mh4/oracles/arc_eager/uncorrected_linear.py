@@ -1,166 +1,177 @@
-"""Scores of arc-eager transitions without `reduce_correct` in linear time, exact for projective gold trees.
+"""Scores of arc-eager transitions without `reduce_correct`, exact for projective gold trees.
 
 Nederhof (2021), section 5, counts with `reduce_correct`. Without it, every stack element with the label L must become a
 left child, which changes what can be lost; this calculation is not from the paper. Its scores were compared with the
-exact ones for all configurations and projective trees of up to 5 words, and for random ones of up to 25. The stack
-a_1 … a_k (a_1 the root) and the remaining input b_1 … b_m are those *after* the candidate step; in the arrays a_p is
-``stack[p - 1]`` and the b are the tokens from `front` on.
+exact ones for all configurations and projective trees of up to 5 words, and for random ones of up to 25. It takes
+O(n b) time for b barriers (below): at most two in unnormalized parsing, except under the strict policy, and in
+normalized parsing as many as there are runs of the label L in the stack.
 
-The gold arcs that may still be made are (a_{p-1}, a_p) if a_p has the label R, (b, a_p) if it has the label L, (a_p, b)
-and (b, b'). Arcs between stack and remaining input are nested. Whatever is between two of them can be removed for free:
-the inner arc leaves a word of the remaining input above the elements in between, or the outer arc brings one, and this
-word takes those that have the label L. So arcs are lost in three cases only:
+The stack a_1 … a_k and the remaining input b_1 … b_m are those *after* the candidate step; an undecided a_k counts as
+the first word of the remaining input. That input becomes a sequence of trees. Each becomes a child of a stack element
+and takes all elements above that have the label L. A *barrier* is an element that a tree can reach, as a child of that
+element, but that only the next trees can pass:
 
-- *The end of the input.* Let b be the gold ancestor of b_m in the remaining input whose head is not there. If its head
-  is a_r, elements up to a_r with the label L can only get a head if b or a word below it, on the way to b_m, gives up
-  its own. That costs one arc. If the input is empty, no tree can be reached.
-- *Reduce under shift-before-reduce.* b_1 must become a right child or take a left child from the stack; otherwise, it
-  should have been shifted first. If its gold head is in the remaining input, either b_1 loses it, or b_1 takes the
-  topmost element with the label L, which loses its gold head, and all elements from there up lose their right children.
-- *Shift under non-strict reduce-before-shift.* If a_{k-1} has the label R and is not the root, it must take a right
-  child, since it was not reduced before. Each b_p could be that child: it loses its head, and the arcs that cross
-  (a_{k-1}, b_p) are lost; so is that to a_k if its head is further right, since a_k becomes a child of b_p. The best
-  b_p counts.
+- In normalized parsing, an element with the label R below one with the label L, or below an undecided word. The word
+  that takes the elements above stays on top of it until it, or a word that takes it, becomes its child.
+- In unnormalized parsing, an element with the label R that must take a right child to comply with the policy: r_p in
+  Table 10. If the element above it has the label R, that is its right child.
+- In unnormalized parsing, all elements below the lowest one with the label L together, since one of them must be
+  reached before the input ends.
 
-In the last two cases, which arcs are lost decides whether the end of the input costs one more.
+The *level* of a tree is the number of barriers that are reached before it. Each gold arc between stack and remaining
+input allows one level or two:
+
+- (b, a_p), where a_p has the label L: the number of barriers above a_p.
+- (a_p, b): the number of barriers that must be reached for a_p to be the head; if a_p is the last of these, the tree of
+  b may also reach it itself.
+
+Gold arcs within the remaining input give the trees. Giving up one of them divides a tree, so that the level can rise
+once more; apart from that, only arcs whose levels do not fit are lost. The best sequence of levels is found by dynamic
+programming over the words of the remaining input.
+
+After a reduce under shift-before-reduce, b_1 must become a right child or take a left child from the stack: else, it
+should have been shifted before. If its gold head is in the remaining input and it has no gold child in the stack, it
+either loses that head, or takes the topmost element with the label L.
 """
 
 import numpy as np
 from numba import njit
 
-from mh4.transitions.arrays.arc_eager import REDUCE, SHIFT, L
+from mh4.transitions.arrays.arc_eager import L, N, R
 
 from ..optimal_step import UNREACHABLE
-from .steps import GONE, REDUCE_BEFORE_SHIFT, SHIFT_BEFORE_REDUCE, step, token_places
+from .grammars import NP, RP, unnormalized_string
+from .steps import REMAINING, step, step_normalized, token_places
 
 
 @njit(cache=True, nogil=True)
-def _head_of_the_end(front, gold, places):
-    """The place of the first gold ancestor of the last word that is not in the remaining input."""
-    token = gold.shape[0] - 1
-    while token >= front:
-        token = gold[token]
-    return places[token]
+def _normalized_levels(labels, k, undecided, levels, barriers):
+    """Fill ``levels``, int32 (k + 1,), the barriers from the top to each element and 0, and ``barriers``, bool (k,)."""
+    levels[k] = 0
+    for p in range(k - 1, -1, -1):
+        barriers[p] = labels[p] == R and (undecided if p == k - 1 else labels[p + 1] == L)
+        levels[p] = levels[p + 1] + barriers[p]
 
 
 @njit(cache=True, nogil=True)
-def _loss_at_the_end(lowest, place):
-    """1 if elements with the label L, of which `lowest` is the lowest (0: none), are not above `place`, else 0."""
-    return 1 if 0 < lowest <= place else 0
+def _unnormalized_levels(string, labels, k, levels, barriers):
+    """`_normalized_levels` in unnormalized parsing; ``string``: see `unnormalized_string`."""
+    levels[k] = 0
+    below = 0  # elements below the lowest one with the label L, unless they begin with a barrier
+    for p in range(k - 1, -1, -1):
+        barriers[p] = string[p] == RP and (p == k - 1 or labels[p + 1] == L)
+        levels[p] = levels[p + 1] + barriers[p]
+        if barriers[p]:
+            below = 0
+        elif labels[p] == L:
+            below = p
+    barriers[:below] = True
+    levels[:below] += 1
 
 
 @njit(cache=True, nogil=True)
-def _reduce_loss(stack, labels, k, front, gold, places, lowest):
-    """Shift-before-reduce: gold arcs lost after a reduce."""
-    above_end = _head_of_the_end(front, gold, places)
-    at_the_end = _loss_at_the_end(lowest, above_end)
-    if gold[front] < front:
-        return at_the_end
-    # b_1 loses its head.
-    fewest = 1 + at_the_end
-    topmost = k - 1
-    while topmost > 0 and labels[topmost] != L:
-        topmost -= 1
-    if topmost > 0:
-        # b_1 takes the topmost left child.
-        lost = 1 if gold[stack[topmost]] > front else 0
-        for token in range(front + 1, gold.shape[0]):
-            if places[gold[token]] >= topmost:
-                lost += 1
-        if above_end < topmost:
-            lost += at_the_end
-        fewest = min(fewest, lost)
-    return fewest
-
-
-@njit(cache=True, nogil=True)
-def _losses_at_the_end(k, front, gold, places, lowest):
-    """`_loss_at_the_end` if a_{k-1} takes a right child b, for each b; int32 (n + 1,)."""
-    losses = np.zeros(gold.shape[0], np.int32)
-    token = gold.shape[0] - 1
-    first = token  # the leftmost of the ancestors so far
-    while True:
-        losses[token] = _loss_at_the_end(lowest, k - 2)
-        first = min(first, token)
-        if gold[token] < front:
-            break
-        token = gold[token]
-    place = places[gold[token]]
-    if place < k - 1:  # else the arc from a_k is lost
-        losses[front:first] = _loss_at_the_end(lowest, place)
-    return losses
-
-
-@njit(cache=True, nogil=True)
-def _postponed_reduce_loss(stack, labels, k, front, gold, places, lowest):
-    """Non-strict reduce-before-shift: gold arcs lost after a shift, since a_{k-1} must take a right child.
-
-    At least n if that is impossible.
-    """
+def _best_completion(stack, labels, k, front, gold, levels, barriers, divided):
+    """The most gold arcs with words of the remaining input; ``divided``: without the one from there to the first."""
     n = gold.shape[0] - 1
-    at_the_end = _losses_at_the_end(k, front, gold, places, lowest)
-    # Lost arcs other than that of b itself: those at first, and what changes at each b.
-    lost, change = 0, np.zeros(n + 2, np.int32)
+    highest = levels[0]
+    if highest > n + 1 - front:
+        return UNREACHABLE
+    places = token_places(stack, k, front, n)
+    left_child, following = np.zeros(n + 1, np.int32), np.zeros(k, np.int32)  # arcs (b, a_p): lists from the top down
     for p in range(1, k):
         head = gold[stack[p]]
-        if head >= front and p == k - 1:
-            lost += 1
-            change[head] -= 1
-        elif head >= front and labels[p] == L:
-            change[head] += 1
-    for token in range(front, n + 1):
+        if labels[p] == L and places[head] == REMAINING:
+            following[p] = left_child[head]
+            left_child[head] = p
+    score = 0
+    spanning = np.zeros(n + 2, np.int32)  # gold arcs across the boundary before each word, as differences
+    for token in range(front + divided, n + 1):
         head = gold[token]
-        if head >= front:
-            change[min(head, token) + 1] += 1
-            change[max(head, token)] -= 1
-        elif places[head] == k - 1:
-            lost += 1
-            change[token] -= 1
-        elif 0 <= places[head] < k - 2:
-            change[token + 1] += 1
-    fewest = n
-    for token in range(front, n + 1):
-        lost += change[token]
-        if token == n and 0 < lowest < k - 2:
-            break  # no word is left for the elements below a_{k-1}
-        place = places[gold[token]]
-        own = 1 if place != GONE and place != k - 2 else 0
-        fewest = min(fewest, lost + own + at_the_end[token])
-    return fewest
+        if places[head] == REMAINING:
+            score += 1
+            spanning[min(head, token) + 1] += 1
+            spanning[max(head, token) + 1] -= 1
+    # The most arcs with the stack, minus arcs given up, so far: by the level of the current tree and, in `kept`, by the
+    # level after the current tree, if the arc to it from the stack is kept.
+    impossible = -2 * n - 2
+    best, kept = np.full(highest + 1, impossible, np.int32), np.full(highest + 1, impossible, np.int32)
+    best[0] = 0
+    spanned = 0
+    for token in range(front, n + 2):
+        if token > front or token > n:
+            # A new tree begins here if no arc is in the way; else the tree may be divided.
+            spanned += spanning[token]
+            lost = 1 if spanned > 0 else 0
+            for level in range(highest, -1, -1):
+                best[level] = max(best[level], kept[level] - lost)
+                if level > 0:
+                    best[level] = max(best[level], best[level - 1] - lost)
+            if not lost:
+                kept[:] = impossible
+        if token > n:
+            break
+        p = left_child[token]
+        while p > 0:
+            best[levels[p]] += 1
+            p = following[p]
+        p = places[gold[token]]
+        if p >= 0:
+            level = levels[p]
+            before = best[level]
+            if barriers[p]:
+                before = max(before, best[level - 1])
+            kept[level] = max(kept[level], before + 1)
+    return score + best[highest]
 
 
 @njit(cache=True, nogil=True)
-def uncorrected_scores(policy, stack, labels, k, front, gold, scores):
-    """Fill `scores`, int32 (4,), for one configuration; `stack` and `labels` stay as they are. O(n) time and space."""
-    n = gold.shape[0] - 1
+def _best_after_reduce(string, stack, labels, k, front, gold, levels, barriers):
+    """`_best_completion` where b_1 must become a right child or take a left child from the stack."""
+    if gold[front] < front:
+        return _best_completion(stack, labels, k, front, gold, levels, barriers, False)
+    topmost = 0
+    for p in range(1, k):
+        if labels[p] == L:
+            topmost = p
+            if gold[stack[p]] == front:
+                return _best_completion(stack, labels, k, front, gold, levels, barriers, False)
+    best = _best_completion(stack, labels, k, front, gold, levels, barriers, True)
+    if topmost > 0:
+        _unnormalized_levels(string, labels, topmost, levels, barriers)
+        taken = _best_completion(stack, labels, topmost, front, gold, levels, barriers, False)
+        best = max(best, taken)
+    return best
+
+
+@njit(cache=True, nogil=True)
+def uncorrected_scores(normalized, policy, stack, labels, k, front, gold, scores):
+    """Fill `scores` for one configuration: int32 (4,), or (5,) for the normalized system, which ignores `policy`."""
     next_stack, next_labels = np.empty(k + 1, np.int32), np.empty(k + 1, np.int8)
+    levels, barriers = np.empty(k + 2, np.int32), np.empty(k + 1, np.bool_)
     for transition in range(scores.shape[0]):
         scores[transition] = UNREACHABLE
         next_stack[:k], next_labels[:k] = stack[:k], labels[:k]
-        k2, front2, gained = step(transition, False, next_stack, next_labels, k, front, gold)
+        if normalized:
+            k2, front2, gained = step_normalized(transition, False, next_stack, next_labels, k, front, gold)
+        else:
+            k2, front2, gained = step(transition, False, next_stack, next_labels, k, front, gold)
         if k2 == 0:
             continue
-        places = token_places(next_stack, k2, front2, n)
-        lowest = 0
-        for p in range(k2 - 1, 0, -1):
-            if next_labels[p] == L:
-                lowest = p
-        if front2 > n and lowest > 0:
-            continue
-        score = gained
         for p in range(1, k2):
-            parent = gold[next_stack[p]]
-            score += parent >= front2 if next_labels[p] == L else parent == next_stack[p - 1]
-        for token in range(front2, n + 1):
-            score += places[gold[token]] != GONE
-        if front2 <= n:
-            if transition == REDUCE and policy == SHIFT_BEFORE_REDUCE:
-                loss = _reduce_loss(next_stack, next_labels, k2, front2, gold, places, lowest)
-            elif transition == SHIFT and policy == REDUCE_BEFORE_SHIFT and k2 > 2 and next_labels[k2 - 2] != L:
-                loss = _postponed_reduce_loss(next_stack, next_labels, k2, front2, gold, places, lowest)
+            if next_labels[p] == R and gold[next_stack[p]] == next_stack[p - 1]:
+                gained += 1
+        if normalized:
+            undecided = next_labels[k2 - 1] == N
+            if undecided:
+                k2, front2 = k2 - 1, next_stack[k2 - 1]
+            _normalized_levels(next_labels, k2, undecided, levels, barriers)
+            best = _best_completion(next_stack, next_labels, k2, front2, gold, levels, barriers, False)
+        else:
+            string = unnormalized_string(policy, transition, next_labels, k2, gold.shape[0] - front2)
+            _unnormalized_levels(string, next_labels, k2, levels, barriers)
+            if string.shape[0] > k2 and string[k2] == NP:
+                best = _best_after_reduce(string, next_stack, next_labels, k2, front2, gold, levels, barriers)
             else:
-                loss = _loss_at_the_end(lowest, _head_of_the_end(front2, gold, places))
-            if loss >= n:
-                continue
-            score -= loss
-        scores[transition] = score
+                best = _best_completion(next_stack, next_labels, k2, front2, gold, levels, barriers, False)
+        if best != UNREACHABLE:
+            scores[transition] = best + gained
