@@ -76,19 +76,11 @@ def linear_trees(algorithm: str | None, golds: Sequence[np.ndarray]) -> np.ndarr
     return np.full(len(golds), algorithm == "linear")
 
 
-def _code(policy: str, algorithm: str | None, reduce_correct: bool) -> tuple[int, str | None]:
-    """The number of a policy, and the algorithm, exact if there is only this one.
-
-    ValueError: The policy is unknown, or the algorithm does not support it.
-    """
+def _code(policy: str) -> int:
+    """The number of a policy; ValueError if it is unknown."""
     if policy not in POLICIES:
         raise ValueError(f"unknown policy {policy!r}; known: {', '.join(POLICIES)}")
-    code = POLICIES.index(policy)
-    if code == STRICT_REDUCE_BEFORE_SHIFT and reduce_correct:
-        if algorithm == "linear":
-            raise ValueError(f"the linear-time algorithm does not support {policy} with reduce_correct; use 'exact'")
-        algorithm = algorithm or "exact"
-    return code, algorithm
+    return POLICIES.index(policy)
 
 
 def step_scores_batch(
@@ -123,7 +115,11 @@ def step_scores_batch(
     int32 (B, 4)
         For shift, left_arc, right_arc, reduce; arcs made before are not counted.
     """
-    code, algorithm = _code(policy, algorithm, reduce_correct)
+    code = _code(policy)
+    if code == STRICT_REDUCE_BEFORE_SHIFT and reduce_correct:
+        if algorithm == "linear":
+            raise ValueError(f"the linear-time algorithm does not support {policy} with reduce_correct; use 'exact'")
+        algorithm = algorithm or "exact"
     batch = checked_batch(stacks, offsets, fronts, sentences, golds)
     labels = checked_labels(labels, batch, undecided=False)
     scores = np.empty((len(batch.fronts), len(ArcEager.transitions)), np.int32)
@@ -153,6 +149,6 @@ def optimal_computation(
     gold: np.ndarray, policy: str = "shift-before-reduce", single_root: bool = False
 ) -> tuple[str, ...]:
     """A computation under a policy, from the initial configuration to the closest projective tree."""
-    reduce_late = _code(policy, None) == SHIFT_BEFORE_REDUCE
+    reduce_late = _code(policy) == SHIFT_BEFORE_REDUCE
     transitions = projective_computation(closest_tree(gold, "projective", single_root), reduce_late)
     return tuple(ArcEager.transitions[transition] for transition in transitions)
