@@ -4,15 +4,13 @@ Every token but white space, and a byte order mark, is a word for the parser. Ea
 ``token._.mh4_surface`` of the first is the form in the text.
 """
 
-from __future__ import annotations
-
 import tempfile
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 try:
     import spacy
@@ -258,7 +256,7 @@ class Tokenizer:
     def to_disk(self, path: str | Path, **_: Any) -> None:
         """Write nothing."""
 
-    def from_disk(self, path: str | Path, **_: Any) -> Tokenizer:
+    def from_disk(self, path: str | Path, **_: Any) -> Self:
         """Read nothing."""
         return self
 
@@ -266,7 +264,7 @@ class Tokenizer:
         """Return no data."""
         return b""
 
-    def from_bytes(self, data: bytes, **_: Any) -> Tokenizer:
+    def from_bytes(self, data: bytes, **_: Any) -> Self:
         """Ignore the data."""
         return self
 

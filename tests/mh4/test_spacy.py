@@ -156,6 +156,12 @@ def test_processes(nlp, start, monkeypatch):
     assert [seen(doc) for doc in nlp.pipe(texts, n_process=2, batch_size=3)] == [seen(doc) for doc in nlp.pipe(texts)]
 
 
+def test_spacy_can_read_the_types_of_the_factory():
+    """Earlier releases, such as 3.8.2, do not evaluate annotations that are strings, and failed."""
+    types = mh4_spacy.make_component.__annotations__.values()
+    assert not any(isinstance(one, str) for one in types)
+
+
 def test_a_pipeline_is_evaluated(nlp):
     doc = nlp("Te nofe mihevode. Zvai te.")  # spaCy never counts the arcs of white space as found
     scores = nlp.evaluate([spacy.training.Example(nlp.make_doc(doc.text), doc)])

@@ -116,7 +116,7 @@ def with_multiword_tokens(others: Others, tokens: Iterable[tuple], n: int, first
     for token in tokens:
         try:
             start, stop, form, *more = token
-            if isinstance(start, bool) or isinstance(stop, bool):
+            if isinstance(start, bool | np.bool_) or isinstance(stop, bool | np.bool_):  # index takes the latter, too
                 raise TypeError
             first, last = index(start), index(stop)
         except (TypeError, ValueError):

@@ -19,7 +19,7 @@ def check_number(name: str, value: Any) -> int:
         number = index(value)
     except TypeError:
         number = None
-    if number is None or isinstance(value, bool):
+    if number is None or isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be a whole number; got {reprlib.repr(value)}")
     if number < 1:
         raise ValueError(f"{name} must be at least 1; got {number}")
