@@ -18,7 +18,7 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.progress import Progress as Bars
+from rich.progress import Progress as RichBars
 
 from mh4.data.files import open_input
 from mh4.machine import Terminated
@@ -33,6 +33,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _PREPARED = 100  # sentences between two updates during preparation
 _REFRESHES = 4  # per second; drawing slows down what is measured
+
+
+class Bars(RichBars):
+    """Bars that leave no trace where they are not shown; rich before 14.3 wrote an empty line there."""
+
+    def stop(self) -> None:
+        if not self.disable:
+            super().stop()
 
 
 def _bar(*columns: ProgressColumn) -> Bars:
