@@ -39,6 +39,7 @@ class Bars(RichBars):
     """Bars that leave no trace where they are not shown; rich before 14.3 wrote an empty line there."""
 
     def stop(self) -> None:
+        """Remove the bars, if they are shown."""
         if not self.disable:
             super().stop()
 
