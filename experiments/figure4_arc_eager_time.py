@@ -13,13 +13,13 @@ paper shows a curve without numbers, measured in Java on a laptop (i7-7500U), wi
 """
 
 import argparse
-import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from deterministic.training import Settings
-from figures import new_figure, settings_of, write_figure, write_numbers
+from figures import mean_time, means_near_80, new_figure, settings_of, write_figure, write_numbers
 from straying_configurations import straying_configurations
 from visited_configurations import visit
 
@@ -102,12 +102,8 @@ def mean_times(
         for name, (scores, is_normalized, on_projective, _) in CURVES.items():
             trees = [(projective if on_projective else golds)[s] for s in used]
             own = shifted(batch, words[used]) if is_normalized else batch
-            scores(own, trees, policy)  # compile, and touch the memory
-            rounds, start = 0, time.thread_time()
-            while rounds == 0 or time.thread_time() - start < seconds:
-                scores(own, trees, policy)
-                rounds += 1
-            record[name] = 1000 * (time.thread_time() - start) / rounds / len(chosen_sentences)
+            taken = mean_time(partial(scores, own, trees, policy), seconds)
+            record[name] = 1000 * taken / len(chosen_sentences)
         records.append(record)
     return records
 
@@ -153,10 +149,7 @@ def main() -> None:
         axes.plot(lengths, [record[name] for record in records], marker=".", label=label)
     axes.legend()
     print(numbers, *write_figure(figure, options.output), sep="\n")
-    near = [record for record in records if 76 <= record["length"] <= 84]
-    if near:
-        means = {name: 1000 * np.mean([record[name] for record in near]) for name in CURVES}
-        print("k + m from 76 to 84:", ", ".join(f"{name} {mean:.1f} µs" for name, mean in means.items()))
+    means_near_80(records, CURVES)
 
 
 if __name__ == "__main__":

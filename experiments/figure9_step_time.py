@@ -18,14 +18,14 @@ words are critical, so on how far the configurations are from the gold tree.
 
 import argparse
 import random
-import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from deterministic.training import Settings
-from figures import new_figure, settings_of, write_figure, write_numbers
+from figures import mean_time, means_near_80, new_figure, settings_of, write_figure, write_numbers
 from visited_configurations import visit
 
 from mh4.data.conllu import read_conllu
@@ -108,12 +108,8 @@ def measure(
         scores = {}
         for name, (algorithm, projective, _) in CURVES.items():
             arguments = (*batch, trees[projective], policy, algorithm)
-            scores[name] = step_scores_batch(*arguments)  # compile, and touch the memory
-            rounds, start = 0, time.thread_time()
-            while rounds == 0 or time.thread_time() - start < seconds:
-                step_scores_batch(*arguments)
-                rounds += 1
-            record[name] = 1000 * (time.thread_time() - start) / rounds / times / len(chosen)
+            scores[name] = step_scores_batch(*arguments)
+            record[name] = 1000 * mean_time(partial(step_scores_batch, *arguments), seconds) / times / len(chosen)
         for name in ("quadratic", "cubic_projectivised"):
             if not np.array_equal(scores[name], scores["linear"]):
                 raise AssertionError(f"{name} and linear scores differ at k + m = {total}")
@@ -154,10 +150,7 @@ def main() -> None:
     options.output.mkdir(parents=True, exist_ok=True)
     write_numbers(records, options.output / "figure9", **settings_of(options))
     draw(records, options.output)
-    near = [record for record in records if 76 <= record["length"] <= 84]
-    if near:
-        means = {name: np.mean([record[name] for record in near]) for name in CURVES}
-        print("k + m from 76 to 84:", ", ".join(f"{name} {1000 * mean:.1f} µs" for name, mean in means.items()))
+    if means := means_near_80(records, CURVES):
         for name in ("cubic_projectivised", "cubic_unprojectivised"):
             print(f"{CURVES[name][2]} takes {means[name] / means['linear']:.0f} times as long as section 6")
         print("the paper says about 65 times for section 4 (proj)")

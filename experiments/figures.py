@@ -2,6 +2,8 @@
 
 import argparse
 import datetime
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,25 @@ def settings_of(options: argparse.Namespace) -> dict[str, Any]:
     """The options of a figure script to keep in its results: names of treebanks without folders, and no output path."""
     kept = {name: value for name, value in vars(options).items() if name != "output"}
     return kept | {"treebanks": [Path(path).name for path in options.treebanks]}
+
+
+def mean_time(calculate: Callable[[], object], seconds: float) -> float:
+    """Seconds of CPU time of one call, in this thread; calls are repeated for ``seconds``, after one to compile."""
+    calculate()
+    rounds, start = 0, time.thread_time()
+    while rounds == 0 or time.thread_time() - start < seconds:
+        calculate()
+        rounds += 1
+    return (time.thread_time() - start) / rounds
+
+
+def means_near_80(records: Sequence[Mapping[str, float]], names: Iterable[str]) -> dict[str, float]:
+    """Print and return the mean microseconds by name over k + m from 76 to 84; nothing if no record is so long."""
+    near = [record for record in records if 76 <= record["length"] <= 84]
+    means = {name: 1000 * sum(record[name] for record in near) / len(near) for name in names} if near else {}
+    if means:
+        print("k + m from 76 to 84:", ", ".join(f"{name} {mean:.1f} µs" for name, mean in means.items()))
+    return means
 
 
 def write_numbers(numbers: Any, name: Path, **settings: Any) -> Path:

@@ -121,7 +121,7 @@ def first_fall(curve: Curve) -> int:
 def gained(curve: Curve) -> float:
     """UAS gained when the rate falls first: five evaluations before it, and five after it without the first two."""
     i = first_fall(curve)
-    before, after = ([uas for _, uas, _ in part] for part in (curve[max(0, i - 4) : i + 1], curve[i + 3 : i + 8]))
+    before, after = ([uas for _, uas, _ in part] for part in (curve[i - 4 : i + 1], curve[i + 3 : i + 8]))
     return mean(after) - mean(before)
 
 
@@ -139,6 +139,11 @@ def _curve(run: dict[str, Any]) -> Curve:
     return [[step, uas, las] for step, _, uas, las, _ in run["curve"]]
 
 
+def first_step(curve: Curve) -> float:
+    """The step at which the learning rate falls first."""
+    return curve[first_fall(curve)][0]
+
+
 def chance(results: Path) -> tuple[float, float, int]:
     """How final UAS depends on when the rate falls first, within cells of our runs with three seeds or more.
 
@@ -147,7 +152,7 @@ def chance(results: Path) -> tuple[float, float, int]:
     falls, scores = [], []
     for runs in read_grouped(results, "treebank", "system", "preset").values():
         own = [
-            (float(_curve(run)[first_fall(_curve(run))][0]), float(run["dev_uas"]))
+            (float(first_step(_curve(run))), float(run["dev_uas"]))
             for run in runs
             if run["preset"] == "paper" and run["status"] == DONE and "curve" in run
         ]
@@ -158,12 +163,12 @@ def chance(results: Path) -> tuple[float, float, int]:
     return 10_000 * linear_regression(falls, scores).slope, correlation(falls, scores), len(falls)
 
 
-def _learning(name: str, curves: Sequence[Curve], early: Sequence[int]) -> str:
+def _learning(name: str, curves: Sequence[Curve]) -> str:
     """A row: UAS around some steps, where the rate falls first, and what is gained then."""
     around = [
-        shown([mean([uas for step, uas, _ in curve if abs(step - at) <= AROUND]) for curve in curves]) for at in early
+        shown([mean([uas for step, uas, _ in curve if abs(step - at) <= AROUND]) for curve in curves]) for at in EARLY
     ]
-    falls = ", ".join(f"{step:,}" for step in sorted(curve[first_fall(curve)][0] for curve in curves))
+    falls = ", ".join(f"{step:,}" for step in sorted(map(first_step, curves)))
     return f"| {name} | {' | '.join(around)} | {falls} | {shown([gained(curve) for curve in curves])} |"
 
 
@@ -177,9 +182,9 @@ def report(results: Path) -> str:
             f"| {shown([run['las'] for run in own])} | {max(run['steps'] for run in own):,} "
             f"| {shown([run['dev_uas'] for run in ours]) if ours else '–'} |"
         )
-        learning.append(_learning(f"{treebank} `{system}`, published code", [run["curve"] for run in own], EARLY))
+        learning.append(_learning(f"{treebank} `{system}`, published code", [run["curve"] for run in own]))
         if ours:
-            learning.append(_learning(f"{treebank} `{system}`, ours", [_curve(run) for run in ours], EARLY))
+            learning.append(_learning(f"{treebank} `{system}`, ours", [_curve(run) for run in ours]))
     early = " | ".join(f"UAS around step {step:,}" for step in EARLY)
     return "\n".join(
         [

@@ -229,8 +229,8 @@ class Request:
 def describing_options(function: F) -> F:
     """Decorate a function that takes ``**options``: list them in its docstring."""
     if function.__doc__:  # not with python -OO
-        own_line = re.compile(r"^( *)\*\*options$", re.MULTILINE)  # Python 3.13 and later remove common indentation
-        function.__doc__ = own_line.sub(lambda found: _described(found[1]), function.__doc__)
+        own_line = r"(?m)^( *)\*\*options$"  # Python 3.13 and later remove common indentation
+        function.__doc__ = re.sub(own_line, lambda found: _described(found[1]), function.__doc__)
     return function
 
 

@@ -29,6 +29,13 @@ def test_steps_are_all_done_and_shown_on_a_terminal(screen):
     assert ("100%" in screen.getvalue()) == screen.terminal
 
 
+def test_rich_does_not_end_bars_that_it_does_not_show(screen, monkeypatch):
+    """Before 14.3, it wrote an empty line."""
+    monkeypatch.setattr(progress.RichBars, "stop", lambda bars: screen.write("ended"))
+    assert list(progress.track([1], "counting")) == [1]
+    assert ("ended" in screen.getvalue()) == screen.terminal
+
+
 def test_words_of_a_file_in_percent_and_of_a_pipe_without(screen, small_treebanks):
     path = str(small_treebanks[1])
     words = sum(map(len, read_conllu(path)))

@@ -16,7 +16,7 @@ from mh4.transitions.arrays.arc_eager import LEFT_ARC, REDUCE, SHIFT, L, R
 from mh4.transitions.arrays.arc_eager_normalized import LEFT_CHILD
 
 from ..optimal_step import UNREACHABLE
-from .steps import SHIFT_BEFORE_REDUCE, STRICT_REDUCE_BEFORE_SHIFT, step, step_normalized
+from .steps import SHIFT_BEFORE_REDUCE, STRICT_REDUCE_BEFORE_SHIFT, step_aside
 
 # Rules in the order of the tables, with their two columns side by side.
 
@@ -158,11 +158,9 @@ def exact_scores(grammar, normalized, policy, reduce_correct, stack, labels, k, 
     next_stack, next_labels = np.empty(k + 1, np.int32), np.empty(k + 1, np.int8)
     for transition in range(scores.shape[0]):
         scores[transition] = UNREACHABLE
-        next_stack[:k], next_labels[:k] = stack[:k], labels[:k]
-        if normalized:
-            k2, front2, gained = step_normalized(transition, reduce_correct, next_stack, next_labels, k, front, gold)
-        else:
-            k2, front2, gained = step(transition, reduce_correct, next_stack, next_labels, k, front, gold)
+        k2, front2, gained = step_aside(
+            normalized, transition, reduce_correct, stack, labels, k, front, gold, next_stack, next_labels
+        )
         if k2 == 0:
             continue
         m = gold.shape[0] - front2

@@ -31,7 +31,7 @@ from mh4.transitions.arrays.arc_eager import L, N
 from mh4.transitions.arrays.arc_eager_normalized import LEFT_CHILD
 
 from ..optimal_step import UNREACHABLE
-from .steps import GONE, REMAINING, step_normalized, token_places
+from .steps import GONE, REMAINING, step_aside, token_places
 
 
 @njit(cache=True, nogil=True)
@@ -127,8 +127,7 @@ def normalized_scores(stack, labels, k, front, gold, rightmost, scores):
     """Fill `scores`, int32 (5,), for one configuration; for the arguments see `linear.linear_scores`. O(n)."""
     next_stack, next_labels = np.empty(k + 1, np.int32), np.empty(k + 1, np.int8)
     for transition in range(scores.shape[0]):
-        next_stack[:k], next_labels[:k] = stack[:k], labels[:k]
-        k2, front2, gained = step_normalized(transition, True, next_stack, next_labels, k, front, gold)
+        k2, front2, gained = step_aside(True, transition, True, stack, labels, k, front, gold, next_stack, next_labels)
         scores[transition] = UNREACHABLE
         if k2 > 0:
             blocked = transition == LEFT_CHILD

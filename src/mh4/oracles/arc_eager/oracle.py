@@ -52,7 +52,7 @@ def fill_scores(batch, all_labels, grammar, normalized, policy, linear, reduce_c
         if s != sentence:
             sentence = s
             gold = batch.golds[batch.gold_offsets[sentence] : batch.gold_offsets[sentence + 1]]
-            if linear[s]:
+            if linear[s] and reduce_correct:
                 rightmost = rightmost_descendants(gold)
         first, k, front = batch.offsets[c], batch.offsets[c + 1] - batch.offsets[c], batch.fronts[c]
         for i in range(k):

@@ -54,3 +54,12 @@ def step_normalized(transition, reduce_correct, stack, labels, depth, front, gol
         return 0, front, 0
     depth, front, head, dependent = arc_eager_normalized.move(transition, stack, labels, depth, front)
     return depth, front, 1 if dependent > 0 and gold[dependent] == head else 0
+
+
+@njit(cache=True, nogil=True)
+def step_aside(normalized, transition, reduce_correct, stack, labels, depth, front, gold, next_stack, next_labels):
+    """`step` or `step_normalized` on a copy: fill ``next_stack`` and ``next_labels``, which have room for one more."""
+    next_stack[:depth], next_labels[:depth] = stack[:depth], labels[:depth]
+    if normalized:
+        return step_normalized(transition, reduce_correct, next_stack, next_labels, depth, front, gold)
+    return step(transition, reduce_correct, next_stack, next_labels, depth, front, gold)

@@ -41,7 +41,7 @@ from mh4.transitions.arrays.arc_eager import L, N, R
 
 from ..optimal_step import UNREACHABLE
 from .grammars import NP, RP, unnormalized_string
-from .steps import REMAINING, step, step_normalized, token_places
+from .steps import REMAINING, step_aside, token_places
 
 
 @njit(cache=True, nogil=True)
@@ -95,19 +95,18 @@ def _best_completion(stack, labels, k, front, gold, levels, barriers, divided):
     # level after the current tree, if the arc to it from the stack is kept.
     impossible = -2 * n - 2
     best, kept = np.full(highest + 1, impossible, np.int32), np.full(highest + 1, impossible, np.int32)
-    best[0] = 0
+    kept[0] = 0
     spanned = 0
     for token in range(front, n + 2):
-        if token > front or token > n:
-            # A new tree begins here if no arc is in the way; else the tree may be divided.
-            spanned += spanning[token]
-            lost = 1 if spanned > 0 else 0
-            for level in range(highest, -1, -1):
-                best[level] = max(best[level], kept[level] - lost)
-                if level > 0:
-                    best[level] = max(best[level], best[level - 1] - lost)
-            if not lost:
-                kept[:] = impossible
+        # A new tree begins here if no arc is in the way; else the tree may be divided.
+        spanned += spanning[token]
+        lost = 1 if spanned > 0 else 0
+        for level in range(highest, -1, -1):
+            best[level] = max(best[level], kept[level] - lost)
+            if level > 0:
+                best[level] = max(best[level], best[level - 1] - lost)
+        if not lost:
+            kept[:] = impossible
         if token > n:
             break
         p = left_child[token]
@@ -126,7 +125,7 @@ def _best_completion(stack, labels, k, front, gold, levels, barriers, divided):
 
 @njit(cache=True, nogil=True)
 def _best_after_reduce(string, stack, labels, k, front, gold, levels, barriers):
-    """`_best_completion` where b_1 must become a right child or take a left child from the stack."""
+    """`_best_completion` where b_1 must become a right child or take one from the stack; overwrites the levels."""
     if gold[front] < front:
         return _best_completion(stack, labels, k, front, gold, levels, barriers, False)
     topmost = 0
@@ -145,16 +144,17 @@ def _best_after_reduce(string, stack, labels, k, front, gold, levels, barriers):
 
 @njit(cache=True, nogil=True)
 def uncorrected_scores(normalized, policy, stack, labels, k, front, gold, scores):
-    """Fill `scores` for one configuration: int32 (4,), or (5,) for the normalized system, which ignores `policy`."""
+    """Fill `scores` for one configuration: int32 (4,), or (5,) for the normalized system, which ignores `policy`.
+
+    `stack` and `labels`, of k elements, stay as they are. O(n b) time for b barriers, O(n) space.
+    """
     next_stack, next_labels = np.empty(k + 1, np.int32), np.empty(k + 1, np.int8)
     levels, barriers = np.empty(k + 2, np.int32), np.empty(k + 1, np.bool_)
     for transition in range(scores.shape[0]):
         scores[transition] = UNREACHABLE
-        next_stack[:k], next_labels[:k] = stack[:k], labels[:k]
-        if normalized:
-            k2, front2, gained = step_normalized(transition, False, next_stack, next_labels, k, front, gold)
-        else:
-            k2, front2, gained = step(transition, False, next_stack, next_labels, k, front, gold)
+        k2, front2, gained = step_aside(
+            normalized, transition, False, stack, labels, k, front, gold, next_stack, next_labels
+        )
         if k2 == 0:
             continue
         for p in range(1, k2):
