@@ -6,6 +6,8 @@ from numba.core import event
 
 from .options import say
 
+COMPILING = "mh4: compiling kernels that are used for the first time; this takes up to a minute, once"
+
 
 class Announcer(event.Listener):
     """Numba listener that announces compilation, once; otherwise nothing would be seen for up to a minute."""
@@ -20,7 +22,7 @@ class Announcer(event.Listener):
         with self.lock:
             first, self.waits = self.waits, self.waits and not kernel.__module__.startswith("mh4.")
         if first and not self.waits:
-            say("mh4: compiling kernels that are used for the first time; this takes up to a minute, once")
+            say(COMPILING)
 
     def on_end(self, event: event.Event) -> None:
         """Do nothing."""
