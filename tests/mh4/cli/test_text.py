@@ -9,8 +9,9 @@ import threading
 
 import numpy as np
 import pytest
+from command_line import fails_with_one_line
 
-from mh4.cli import app, main
+from mh4.cli import app
 from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
 from mh4.data.text import text_of
@@ -86,19 +87,6 @@ def test_a_damaged_segmenter_is_named(mh4, text_model, article, tmp_path):
         mh4("parse", model, "--text", article)
 
 
-@pytest.fixture
-def status(monkeypatch, capfd):
-    """Call the program as the shell does; returns its exit status, and the lines on standard error."""
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["mh4", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        return stop.value.code, capfd.readouterr().err.splitlines()
-
-    return call
-
-
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
@@ -111,12 +99,10 @@ def status(monkeypatch, capfd):
         (gzip.compress(b"Zub ulv.", mtime=0)[:20], ": is compressed and damaged"),
     ],
 )
-def test_what_is_no_text_is_one_line(content, problem, status, text_model, article, tmp_path):
+def test_what_is_no_text_is_one_line(content, problem, run, text_model, article, tmp_path):
     article.write_bytes(content)
-    code, lines = status("parse", text_model, "--text", article, "-o", tmp_path / "out")
-    assert code == 2
-    assert len(lines) == 1
-    assert f"article.txt{problem}" in lines[0]
+    parsed = run("parse", text_model, "--text", article, "-o", tmp_path / "out")
+    fails_with_one_line(parsed, f"article.txt{problem}")
     assert not (tmp_path / "out").exists()
 
 
@@ -132,13 +118,11 @@ def test_what_is_no_text_is_one_line(content, problem, status, text_model, artic
     ],
     ids=["empty", "half", "nearly whole", "of another program", "random", "after its header"],
 )
-def test_what_is_no_segmenter_of_udpipe_is_one_line(damage, status, older_text_model, article, tmp_path):
+def test_what_is_no_segmenter_of_udpipe_is_one_line(damage, run, older_text_model, article, tmp_path):
     shutil.copytree(older_text_model, model := tmp_path / "model")
     (model / "segmenter.udpipe").write_bytes(damage((model / "segmenter.udpipe").read_bytes()))
-    code, lines = status("parse", model, "--text", article)
-    assert code == 2
-    assert len(lines) == 1
-    assert "segmenter.udpipe: is damaged or is not a UDPipe segmenter" in lines[0]
+    parsed = run("parse", model, "--text", article)
+    fails_with_one_line(parsed, "segmenter.udpipe: is damaged or is not a UDPipe segmenter")
 
 
 @pytest.mark.parametrize(
