@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 
 from .derivation import Derivation, InfeasibleError, Solved
-from .k_best import Next
+from .k_best import Next, next_by_margins
 from .mh4_back import WAYS, ways_of_three, ways_of_two
 from .mh4_chart import NEG, cut_charts, item3
 from .mh4_derivation import follow
@@ -222,9 +222,8 @@ class MH4NearlyBest:
         """See `NearlyBest`."""
         values = np.empty(len(best.heads))
         margins(self._edges, self._weights, bonus, len(self._items), best.heads, values)
-        word = int(np.argmin(values))
-        loss, values[word] = float(values[word]) - best.score, np.inf
-        return Next(word, loss if -loss >= self._least else np.inf, float(values.min()) - best.score)
+        found = next_by_margins(values, best)
+        return found if -found.loss >= self._least else found._replace(loss=np.inf)
 
     def decode(self, bonus: np.ndarray) -> Derivation:
         """See `NearlyBest`."""

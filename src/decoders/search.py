@@ -73,7 +73,7 @@ def _propose(scores, arc_bonus, reduces, single_root, states, totals, first, sto
         s1 = states[below, WORD]
         s2 = states[states[below, BELOW], WORD] if s1 > 0 else -1
         last = s1 == 0 and b0 == end
-        for reduce in range(6):
+        for reduce in range(SHIFT):
             if reduces[reduce, 0] < 0:
                 continue
             h, d = _arc(reduce, s2, s1, s0, b0)

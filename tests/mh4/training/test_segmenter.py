@@ -134,6 +134,7 @@ def test_the_rate_rises_and_then_falls_in_a_line(small_treebanks, monkeypatch):
     shares = np.array(rates) / recipe.learning_rate
     falls = -np.diff(shares[recipe.warmup :])
     assert falls == pytest.approx(falls[0])
+    assert 0.5 < falls[0] * len(shares) < 1
     line = 1 - falls[0] * np.arange(1, len(shares) + 1)
     rise = np.minimum(1, np.arange(1, len(shares) + 1) / recipe.warmup)
     assert shares == pytest.approx(rise * line)
