@@ -119,6 +119,7 @@ def test_every_line_is_a_sentence_that_stands_in_the_text_where_it_says(segmente
     found = [text[one.tokens[0].start : one.tokens[-1].end] for one in sentences]
     assert found == lines
     assert [one.sent_id for one in sentences] == [str(i + 1) for i in range(len(lines))]
+    assert ["# newdoc" in one.comments for one in sentences] == [i == 0 for i in range(len(lines))]
     for line, sentence in zip(lines, sentences, strict=True):  # words are those of the line alone
         assert sentence.forms == tuple(form for one in segmenter.cut(line) for form in one.forms)
 

@@ -20,10 +20,10 @@ from mh4.data.document import Document
 from mh4.data.errors import DataError, Errors
 from mh4.data.sample import read_sample
 from mh4.data.text import PORTION, text_of
-from mh4.models.atoms import FEATURES, FEATURES_OF_FORMAT
+from mh4.models.atoms import EDGE, FEATURES, FEATURES_OF_FORMAT, NO_GAP
 from mh4.parsers.checksums import write_file
 from mh4.parsers.folder import ModelFolder
-from mh4.parsers.segmenter import SEGMENTER_SETTINGS, SEGMENTER_WEIGHTS, AtomReader, NeuralSegmenter
+from mh4.parsers.segmenter import SEGMENTER_SETTINGS, SEGMENTER_WEIGHTS, AtomReader, Ends, NeuralSegmenter
 from mh4.parsers.sources import read_file
 
 KINDS = {
@@ -131,6 +131,13 @@ def test_what_speaks_for_an_end_is_more_than_what_it_takes(segmenter):
         assert one.tokens == other.tokens
         assert one.odds[-1] == np.inf
         np.testing.assert_allclose(one.odds[:-1] - 1.5, other.odds[:-1], atol=1e-6)
+
+
+def test_a_token_has_several_words_if_that_is_likelier_than_not(segmenter):
+    odds = np.array([[1, -1, 0.5], [1, -1, -0.5], [-1, -1, 0.5], [-1, -1, 0.5]], np.float32)
+    ends = Ends.of(odds, np.array([NO_GAP, NO_GAP, NO_GAP, EDGE]), segmenter.with_odds(0.0, 0.0).settings)
+    assert ends.tokens.tolist() == [True, True, False, True]
+    assert ends.several.tolist() == [True, False, False, True]
 
 
 def test_white_space_ends_a_word_unless_words_of_the_treebank_hold_it(segmenter):

@@ -12,7 +12,7 @@ from small import small_config, train
 import mh4
 from mh4.data.document import Document
 from mh4.data.text import text_of
-from mh4.models.atoms import FEATURES, script_of
+from mh4.models.atoms import FEATURES, LAST_PLACE, script_of
 from mh4.models.segmenter import SegmenterNetwork
 from mh4.training import segmentation
 from mh4.training import segmenter as training
@@ -296,6 +296,12 @@ def test_features_are_taken_for_unknown(unknown, all_unknown):
     np.testing.assert_array_equal(seen[0], np.where(hidden, np.arange(len(FEATURES)), examples.ids))
 
 
+def test_a_word_that_is_hidden_keeps_its_beginning_and_its_end():
+    reader, *_ = make_reader(gold(sentence("a")), QUICK)
+    one, other = (reader.atoms([word])[1][0] for word in ("zubonul", "zubinul"))
+    assert np.flatnonzero(one != other).tolist() == sorted(training._LETTERS)
+
+
 def test_dev_decides_on_the_odds(small_treebanks, monkeypatch):
     texts, whole = [], training._with_best_odds
     monkeypatch.setattr(training, "_with_best_odds", lambda own, text: texts.append(text) or whole(own, text))
@@ -435,6 +441,19 @@ def test_places_of_runs_do_not_depend_on_capitals_and_a_few_runs_say_nothing_of_
     assert scripts == ()
     assert list(cuts.values()) == [1 << 3 | 1 << 4]
     assert cut_runs(gold(sentence(("can", "SpaceAfter=No"), "not")))[0] == ()
+
+
+@pytest.mark.parametrize("size", [62, 63, 100])
+def test_runs_are_cut_after_so_many_letters_at_most(size):
+    _, cuts = cut_runs(gold(sentence(("a" * size, "SpaceAfter=No"), "b")))
+    assert list(cuts.values()) == [1 << size] * (size <= LAST_PLACE)
+
+
+@pytest.mark.parametrize(("others", "lone"), [(4000, 1), (7000, 0)])
+def test_a_script_has_runs_unless_many_of_its_runs_would_be_cut_where_nobody_knows(others, lone):
+    words = (sentence((chr(ord("a") + i) * 2, "SpaceAfter=No"), "x") for i in range(10))
+    scripts, _ = cut_runs(gold(*words, sentence(*["b"] * others)))
+    assert len(scripts) == lone
 
 
 def test_scripts_without_spaces_have_no_runs():
