@@ -57,7 +57,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "hidden": 320,
         "weight_decay": 0.1,
         "weight_average": 0.998,
-        "patience": 8,
+        "patience": 12,
         "decays": 2,
         "decay_from": "best",
     },

@@ -92,6 +92,7 @@ def test_every_preset_but_the_published_one_waits_longer_on_larger_treebanks():
         assert wait(preset, 2_000_000) * PRESETS[preset]["batch_words"] <= 3 * 2_000_000  # three epochs
     assert wait("paper", 20_000) == wait("paper", 35_000) == 2500
     assert (wait("balanced", 20_000), wait("balanced", 35_000)) == (4000, 5000)
+    assert (wait("best", 20_000), wait("best", 35_000)) == (2400, 3000)
 
 
 def test_dropout_has_its_rate_after_as_many_words_in_small_batches_as_in_large_ones():
