@@ -15,7 +15,7 @@ import pytest
 import torch
 from grid import Options, OutOfTimeError, score_again, work_on
 from grid_results import attempts, read_result, read_results
-from grid_runs import Treebank, find_treebank, make_grid, same_settings
+from grid_runs import PRESETS, Run, Treebank, find_treebank, has_former_task, make_grid, same_settings
 
 from mh4.data.sample import read_sample
 
@@ -210,6 +210,16 @@ def test_runs_whose_workers_die_at_the_same_step_are_given_up(treebank, options,
     monkeypatch.undo()
     work_on([run], options)
     assert read_result(options.result_path(run)) == result
+
+
+def test_the_grid_would_make_its_results_with_the_same_settings():
+    """Unless these settings no longer exist."""
+    made = [one for one in read_results() if one["system"] != "ensemble" and not has_former_task(one["settings"])]
+    assert {one["preset"] for one in made} == {"paper", "balanced", "best"}
+    for one in made:
+        treebank = Treebank(one["treebank"], Path(), Path())
+        run = Run(treebank, one["system"], one["preset"], PRESETS[one["preset"]], one["seed"])
+        assert same_settings(run, one["settings"]), run.name
 
 
 def test_results_of_other_settings_are_not_taken_for_these(treebank, options):
