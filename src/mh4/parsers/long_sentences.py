@@ -18,7 +18,8 @@ from .request import Request
 
 LONGEST = 2_000  # words in the longest sentence that is parsed as a whole
 PIECE = 200  # words in the longest piece
-ENDS = frozenset(".!?…;:。")  # a piece ends after the last of these in its second half, if there is one
+# A piece ends after the last word of only these characters in its second half, if there is one.
+ENDS = frozenset(".!?…;:。｡！？।॥؟۔։።။។")  # noqa: RUF001
 SIDE_BY_SIDE = "parataxis"  # UD's relation between sentences that stand side by side
 
 
@@ -79,7 +80,7 @@ def cut(sentence: Sentence, most: int = PIECE) -> list[Sentence]:
         stop = min(start + most, len(sentence))
         if stop < len(sentence):
             last = range(stop - 1, stop - most // 2 - 1, -1)
-            stop = next((i + 1 for i in last if sentence.forms[i] in ENDS), stop)
+            stop = next((i + 1 for i in last if ENDS.issuperset(sentence.forms[i])), stop)
         piece = Sentence.from_words(sentence.forms[start:stop], source=sentence.source, number=sentence.number)
         columns = ("upos", "xpos", "feats", "lemmas")
         pieces.append(piece.replace(**{name: getattr(sentence, name)[start:stop] for name in columns}))

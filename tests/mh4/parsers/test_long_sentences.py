@@ -111,11 +111,11 @@ def test_training_leaves_them_out(small_treebanks, tmp_path, caplog):
 
 def test_pieces_end_behind_punctuation_and_hold_all_columns():
     forms = ["a"] * (PIECE - 10) + ["."] + ["b"] * PIECE
-    tags = [f"T{i}" for i in range(len(forms))]
-    pieces = cut(Sentence.from_words(forms).replace(upos=tags, feats=[f"N={i}" for i in range(len(forms))]))
+    columns = {name: tuple(f"{name}={i}" for i in range(len(forms))) for name in ("upos", "xpos", "feats", "lemmas")}
+    pieces = cut(Sentence.from_words(forms).replace(**columns))
     assert [len(piece) for piece in pieces] == [PIECE - 9, PIECE]
-    assert [tag for piece in pieces for tag in piece.upos] == tags
-    assert pieces[1].feats[0] == f"N={PIECE - 9}"
+    for name, values in columns.items():
+        assert sum((tuple(getattr(piece, name)) for piece in pieces), ()) == values
     own = cut(Sentence.from_words(forms, source="FILE", number=7))
     assert [(piece.source, piece.number) for piece in own] == [("FILE", 7)] * 2  # named in warnings
     assert [len(piece) for piece in cut(Sentence.from_words(["a"] * (2 * PIECE + 1)))] == [PIECE, PIECE, 1]
@@ -138,6 +138,14 @@ def test_a_piece_may_end_anywhere_in_its_second_half():
 def test_the_last_end_in_a_piece_counts():
     forms = ["a"] * (PIECE + 10)
     forms[PIECE - 30] = forms[PIECE - 20] = "!"
+    assert len(cut(Sentence.from_words(forms))[0]) == PIECE - 19
+
+
+@pytest.mark.parametrize("end", ["?!", "...", "।", "؟", "።"])
+def test_a_piece_ends_with_any_scripts_punctuation(end):
+    forms = ["a"] * (PIECE + 10)
+    forms[PIECE - 20] = end
+    forms[PIECE - 10] = "a."  # an abbreviation does not end a sentence
     assert len(cut(Sentence.from_words(forms))[0]) == PIECE - 19
 
 
@@ -199,6 +207,14 @@ def test_the_first_error_of_a_piece_is_that_of_its_sentence(monkeypatch):
     assert answers.warnings[1:] == ["last"]
     with pytest.raises(DataError, match="e f"):
         answers.checked()
+
+
+@pytest.mark.parametrize("predict", ["upos", "upos,heads"])
+def test_whole_sentences_need_to_be_parsable_only_for_trees(predict):
+    long = Sentence.from_words(["a"] * 10)
+    request, error = Request(predict=predict), DataError("word 1 has no tag")
+    answers = in_pieces(lambda pieces: Answers([Annotation()] * len(pieces)), [long], request, ROOT, 4, lambda _: error)
+    assert answers.errors == ({0: error} if "heads" in predict else {})
 
 
 def test_pieces_are_no_longer_than_sentences_may_be():

@@ -19,6 +19,7 @@ ARABIC = [("وقال", ("و", "قال")), ("وكان", ("و", "كان"))]
         ("DEL", ("DE", "EL")),
         ("rómelo", ("rome", "lo")),  # split at the longest known ending
         ("Tómelo", ("Tome", "lo")),
+        ("aL", ("a", "el")),
         ("x", ()),
         ("", ()),
     ],
@@ -42,6 +43,21 @@ def test_the_longest_match_counts():
 def test_the_commonest_reading_counts():
     tokens = [("im", ("in", "dem")), ("im", ("i", "m")), ("Im", ("In", "dem"))]
     assert MultiwordTokens.learn(tokens).words("im") == ("in", "dem")
+
+
+def test_rules_of_commoner_tokens_count_more():
+    known = MultiwordTokens.learn([("cal", ("c", "al"))] * 3 + [("bal", ("ba", "l"))])
+    assert known.endings["al"] == (2, ("", "al"))
+    known = MultiwordTokens.learn([("abd", ("ab", "d"))] * 3 + [("abc", ("a", "bc"))])
+    assert known.beginnings["ab"] == (2, ("ab", ""))
+
+
+def test_one_capital_letter_does_not_make_all_words_capital():
+    assert MultiwordTokens({"á": ("da", "a")}, {}, {}).words("Á") == ("Da", "a")
+
+
+def test_a_rule_that_leaves_an_empty_word_does_not_apply():
+    assert MultiwordTokens({}, {"lo": (2, ("", "lo"))}, {}).words("lo") == ()
 
 
 @pytest.mark.parametrize("order", [1, -1])
