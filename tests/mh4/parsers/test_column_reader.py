@@ -10,6 +10,7 @@ from small import ANNOTATOR
 from mh4.data.lemma_rules import lemma_rule
 from mh4.data.sentence import Sentence
 from mh4.models.annotator import Annotator, ColumnScores
+from mh4.parsers.column_choice import choose_rules
 from mh4.parsers.column_reader import ColumnReader
 from mh4.parsers.column_weights import ColumnWeights
 from mh4.parsers.columns import Columns
@@ -98,6 +99,14 @@ def test_on_the_cpu_the_same_is_chosen_as_on_a_gpu(seed, relations):
             np.testing.assert_array_equal(own_scores, scores)
             there = np.isfinite(scores)
             np.testing.assert_array_equal(own_places[there], places[there])
+
+
+def test_of_equal_rules_the_first_are_found():
+    scores, none = np.zeros((2, 5), np.float32), np.zeros(5, np.int64)
+    best, found, found_scores = np.full(2, 9, np.int32), np.full((1, 3), 9, np.int32), np.empty((1, 3), np.float32)
+    choose_rules(scores, np.array([4, 4]), none, np.array([-1, 0]), best, found, found_scores)
+    assert best.tolist() == [0, 0]
+    assert found.tolist() == [[0, 1, 2]]
 
 
 @pytest.mark.parametrize(("form", "fits"), [("s", False), ("xs", True)])

@@ -138,6 +138,15 @@ def test_given_subtypes_count_as_the_whole():
     assert relations_of(reader, scores, heads, given, request).names == ("root", "nsubj:pass", "obj")
 
 
+def test_predicted_subtypes_count_as_the_whole():
+    heads = np.array([-1, 0, 1, 1])
+    scores = torch.tensor([[0.0] * 6, [9.0, 0, 0, 0, 0, 0], [0, 9.0, 3, 0, 0, 0]])
+    found = relations_of(
+        RelationReader(NAMES, UD), scores, heads, Sentence.from_words(list("abc")), Request(unique=("nsubj",))
+    )
+    assert found.names == ("root", "nsubj", "obj")
+
+
 def test_relations_that_training_has_in_one_place_stay_there():
     names = ("a", "SENT", "FRAG", "b")
     tree = Sentence.from_words(list("wxyz"))
