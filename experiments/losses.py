@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 from grid_runs import TREES_ALONE
 from kept_results import part_path, read_folder, read_kept, shown
-from patience import FOLDER as PATIENCE
+from patience import FOLDERS as LONG_RUNS
 from patience import replay
 from provenance import describe_commit, describe_hardware, describe_versions
 
@@ -218,7 +218,7 @@ def report() -> str:
             "alone. Where a seed of the former was not run here, it is the run of `patience.py`",
             "([PRESETS.md](PRESETS.md)) with the same settings.",
             "",
-            *columns_table(results, read_folder(PATIENCE)),
+            *columns_table(results, read_folder(LONG_RUNS["balanced"])),
             "",
         ]
     )

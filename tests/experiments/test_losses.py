@@ -98,6 +98,7 @@ def test_what_columns_cost():
     steps = range(200, 20_000, 200)
     late = 200 * 60  # long after patience ran out
     curve = [[step, step, 88.0, 90.0] if step == late else [step, step, 85.0, 80.0] for step in steps]
-    long_run = {"treebank": "xx", "seed": 1, "epoch_steps": 100, "curve": curve}
+    long_run = {"treebank": "xx", "preset": "balanced", "trees_alone": False, "seed": 1, "epoch_steps": 100}
+    long_run["curve"] = curve
     *_, row = losses.columns_table(results, [long_run, {**long_run, "seed": 2}])
     assert row == "| xx | 2 | 85.50 ± 0.71 | 80.50 ± 0.71 | 2 | 84.50 ± 0.71 | 79.50 ± 0.71 | +1.00 |"

@@ -1,14 +1,17 @@
 """The generated sections of docs/results.md: the accuracy table from made-up results, and the committed pages."""
 
+from dataclasses import replace
+
 import patience
 import pytest
 import results_sections
 from grid_results import RESULTS
-from kept_results import read_folder
 from paths import ROOT
 from results_sections import accuracy_markdown, replace_section
 
 from mh4.data.errors import DataError
+from mh4.parsers.config import ChartConfig, make_config
+from mh4.training.presets import PRESETS
 
 BEGIN, END = "<!-- accuracy: begin -->", "<!-- accuracy: end -->"
 
@@ -48,7 +51,33 @@ def test_the_page_holds_the_committed_results():
     assert results_sections.with_sections(page, performance, RESULTS) == page
 
 
-def test_presets_hold_the_table_of_patience():
+def test_presets_hold_the_tables_of_patience():
     page = patience.PAGE.read_text(encoding="utf-8")
-    table = patience.report(read_folder(patience.FOLDER))
-    assert results_sections.with_tables(page, {"patience": table}) == page
+    assert results_sections.with_tables(page, patience.tables()) == page
+
+
+@pytest.mark.parametrize("preset", patience.FOLDERS)
+def test_every_patience_is_tried_on_the_first_rate_of_a_preset(preset):
+    settings = patience.config_of(preset, False, 7, 300)
+    assert settings.training == replace(
+        make_config(ChartConfig, PRESETS[preset]).training, patience=1000, decays=0, max_steps=300, seed=7
+    )
+    assert settings.weights.analysis_weight > 0
+    trees = patience.config_of(preset, True, 7, 300)
+    assert trees.training == settings.training
+    assert trees.weights.analysis_weight == trees.weights.lemma_weight == 0
+
+
+def test_a_run_ends_where_patience_runs_out():
+    """With ``best``, this is where the learning rate falls first."""
+    las = [70, 72, 71, 71, 71, 73, 72, 72, 72, 72]
+    curve = [[200 * (i + 1), 0.0, value + 5, value] for i, value in enumerate(las)]
+    result = {"treebank": "xx", "preset": "best", "trees_alone": True, "seed": 2, "epoch_steps": 1, "curve": curve}
+    assert patience.report([result], ((3, 0), (4, 0), (5, 0)))[0] == "| patience, growth | xx, seed 2, trees alone |"
+    assert patience.report([result | {"trees_alone": False}], ((3, 0), (4, 0), (5, 0))) == [
+        "| patience, growth | xx, seed 2 |",
+        "|---|---|",
+        "| 3, 0 | 77.00 / 72.00 (400 of 1,000) |",
+        "| 4, 0 | 78.00 / 73.00 (1,200 of 2,000) |",
+        "| 5, 0 | 78.00 / 73.00 (1,200 of 2,000, cut off) |",
+    ]
