@@ -11,11 +11,11 @@ from numba import njit
 from mh4.decoders.trees import crossings
 from mh4.transitions.arrays.state import TRANSITION
 
-STATIC, DYNAMIC, ALL_PAIRS, EXACT, APPROXIMATE = range(5)
-ORACLE_NAMES = ("static", "dynamic", "all-pairs", "exact", "approximate")
-"""``all-pairs`` is a static oracle of Covington parsing. ``exact`` and ``approximate`` are dynamic oracles of
-projective parsers for gold trees as annotated: ``exact`` takes cubic time unless the tree is projective,
-``approximate`` treats every tree as projective."""
+STATIC, DYNAMIC, ALL_PAIRS, EXACT, APPROXIMATE, CHART_ORDER = range(6)
+ORACLE_NAMES = ("static", "dynamic", "all-pairs", "exact", "approximate", "chart-order")
+"""``all-pairs`` is a static oracle of Covington parsing, ``chart-order`` one of MH4 parsing. ``exact`` and
+``approximate`` are dynamic oracles of projective parsers for gold trees as annotated: ``exact`` takes cubic time unless
+the tree is projective, ``approximate`` treats every tree as projective."""
 ON_ORIGINAL_TREES = ("exact", "approximate")
 EXPLORING = ("dynamic", *ON_ORIGINAL_TREES)
 

@@ -21,23 +21,52 @@ from mh4.decoders import ChartTooLargeError, InfeasibleError, get_decoder
 from mh4.decoders.closest import closest_tree
 from mh4.decoders.trees import arc_matrix, checked_tree
 from mh4.transitions.arrays.mh4 import REDUCES
+from mh4.transitions.arrays.state import DEPTH, FRONT
 from mh4.transitions.mh4 import MH4
 
 from .arc_hybrid import static_computation, static_costs
+from .costs import CHART_ORDER, ORACLE_NAMES, note_children, write_static_costs
 from .mh4_chart_order import LONGEST, chart_computation
 from .mh4_search import CONFIGURATIONS, search_closest
 
 log = logging.getLogger("mh4")
 
-POLICIES = ("reduce-before-shift", "chart-order")
+POLICIES = ("reduce-before-shift", ORACLE_NAMES[CHART_ORDER])
 
 BEAM = "beam:64"  # search if the chart is too large for memory
 
 
 @njit(cache=True, nogil=True)
+def prepare(state, oracle, gold):
+    """Note how many dependents each token has or, for ``chart-order``, each transition of the computation.
+
+    Sentences longer than `LONGEST` have the computation of ``static`` instead.
+    """
+    if oracle != CHART_ORDER:
+        note_children(gold, state.oracle)
+        return
+    n = gold.shape[0] - 1
+    if n <= LONGEST:
+        transitions = chart_computation(gold)
+    else:
+        transitions = np.empty(2 * n, np.int64)
+        static_computation(REDUCES, gold, transitions)
+    for step in range(2 * n):
+        state.oracle[step % 2, step // 2] = transitions[step]
+
+
+@njit(cache=True, nogil=True)
 def costs(state, oracle, gold, candidates, count):
-    """Fill the costs of the candidates, for a gold tree that can be built with one word below the root."""
-    static_costs(REDUCES, state, gold, candidates, count)
+    """Fill the costs of the candidates, for a gold tree that can be built with one word below the root.
+
+    With ``chart-order``, for a tree of `closest_in_chart`.
+    """
+    if oracle != CHART_ORDER:
+        static_costs(REDUCES, state, gold, candidates, count)
+        return
+    shifts, held = state.counters[FRONT] - 1, state.counters[DEPTH] - 1
+    step = 2 * shifts - held  # every word that was shifted and is no longer on the stack took two steps
+    write_static_costs(candidates, count, state.oracle[step % 2, step // 2])
 
 
 def is_derivable(heads: np.ndarray, single_root: bool = False) -> bool:
@@ -87,6 +116,16 @@ def closest_derivable(heads: np.ndarray, single_root: bool = False) -> np.ndarra
             arcs = arc_matrix(heads)
             return beam.decode(np.zeros((len(beam.channels), *arcs.shape), np.float32), arcs).heads
     return closest
+
+
+def closest_in_chart(heads: np.ndarray, single_root: bool = False) -> np.ndarray:
+    """The tree to train on with ``chart-order``: the closest one in the chart's class, int32 (n + 1,).
+
+    For sentences longer than `LONGEST`, and with the same errors, `closest_derivable`.
+    """
+    if len(heads) - 1 > LONGEST:
+        return closest_derivable(heads, single_root)
+    return closest_tree(heads, "mh4", single_root)
 
 
 def optimal_computation(gold: np.ndarray, single_root: bool = False, policy: str = POLICIES[0]) -> tuple[str, ...]:

@@ -11,49 +11,53 @@ than reduce-before-shift does.
 import numpy as np
 from numba import njit
 
+from mh4.transitions.mh4 import MH4
+
 _NEVER = -10_000  # score of impossible items and arcs; no number of gold arcs can make up for it
-LONGEST = 80  # words; the chart has about LONGEST ** 4 cells
+LONGEST = 200  # words; a sentence takes O(n ** 4) time and O(n ** 3) memory
+_MOVES = len(MH4.transitions)
 
 
 @njit(cache=True, nogil=True)
 def _chart(arcs):
-    """Backpointers of the items with two, three and four heads; ``arcs`` has scores, int64, by head and dependent."""
+    """Scores and backpointers of the items with two and three heads.
+
+    Parameters
+    ----------
+    arcs : int64 (n + 2, n + 2)
+        Scores by head and dependent.
+
+    Returns
+    -------
+    two, three : int16 (n + 2, n + 2), int16 (n + 2, n + 2, n + 2)
+        The highest score of each item.
+    of_two, of_three : int32, likewise
+        Its reduction and the word that it removed, as `_MOVES` · word + reduction; 0: a combination of two items.
+    """
     end = arcs.shape[0] - 1
-    two = np.full((end + 1, end + 1), _NEVER, np.int16)
+    two, of_two = np.full((end + 1, end + 1), _NEVER, np.int16), np.zeros((end + 1, end + 1), np.int32)
     three = np.full((end + 1, end + 1, end + 1), _NEVER, np.int16)
-    four = np.full((end + 1, end + 1, end + 1, end + 1), _NEVER, np.int16)
-    of_two = np.zeros((end + 1, end + 1, 2), np.int64)  # reduction (ra or la) and the word it removed
-    of_three = np.zeros((end + 1, end + 1, end + 1, 2), np.int64)  # likewise; reduction 0: a combination
-    of_four = np.zeros(four.shape, np.int8)  # combination of items with 0: three and two heads, 1: two and three
+    of_three = np.zeros((end + 1, end + 1, end + 1), np.int32)
     for i in range(end):
         two[i, i + 1] = 0
     for length in range(2, end + 1):
-        for first in range(1, length):
-            for second in range(1, length - first + 1):
-                for i in range(end + 1 - length):
-                    j, k, l = i + first, i + first + second, i + length  # noqa: E741
-                    if two[i, j] + two[j, l] > three[i, j, l]:
-                        three[i, j, l] = two[i, j] + two[j, l]
-                        of_three[i, j, l, 0] = 0
-                    if k < l:
-                        if three[i, j, k] + two[k, l] > four[i, j, k, l]:
-                            four[i, j, k, l] = three[i, j, k] + two[k, l]
-                        if two[i, j] + three[j, k, l] > four[i, j, k, l]:
-                            four[i, j, k, l] = two[i, j] + three[j, k, l]
-                            of_four[i, j, k, l] = 1
-                        for move in range(1, 7):
-                            head = (i, j, l, i, k, l)[move - 1]
-                            gone, kept = (k, j) if move < 4 else (j, k)
-                            score = four[i, j, k, l] + arcs[head, gone]
-                            if score > three[i, kept, l]:
-                                three[i, kept, l] = score
-                                of_three[i, kept, l, 0], of_three[i, kept, l, 1] = move, gone
-                    for move in (2, 3):
-                        score = three[i, j, l] + arcs[i if move == 2 else l, j]
-                        if score > two[i, l]:
-                            two[i, l] = score
-                            of_two[i, l, 0], of_two[i, l, 1] = move, j
-    return of_two, of_three, of_four
+        for i in range(end + 1 - length):
+            l = i + length  # noqa: E741
+            for j in range(i + 1, l):
+                if two[i, j] + two[j, l] > three[i, j, l]:
+                    three[i, j, l], of_three[i, j, l] = two[i, j] + two[j, l], 0
+                for k in range(j + 1, l):
+                    four = max(three[i, j, k] + two[k, l], two[i, j] + three[j, k, l])
+                    for move in range(1, _MOVES):
+                        head = (i, j, l, i, k, l)[move - 1]
+                        gone, kept = (k, j) if move < 4 else (j, k)
+                        if four + arcs[head, gone] > three[i, kept, l]:
+                            three[i, kept, l], of_three[i, kept, l] = four + arcs[head, gone], _MOVES * gone + move
+                for move in (2, 3):
+                    score = three[i, j, l] + arcs[i if move == 2 else l, j]
+                    if score > two[i, l]:
+                        two[i, l], of_two[i, l] = score, _MOVES * j + move
+    return two, three, of_two, of_three
 
 
 @njit(cache=True, nogil=True)
@@ -64,7 +68,7 @@ def chart_computation(gold):
     arcs[end] = _NEVER
     for word in range(1, end):
         arcs[gold[word], word] = 1
-    of_two, of_three, of_four = _chart(arcs)
+    two, three, of_two, of_three = _chart(arcs)
     transitions = np.empty(2 * (end - 1), np.int64)
     count, size = 0, 1
     agenda = np.zeros((8 * end + 8, 5), np.int64)  # items (number of heads, heads) and transitions (0, transition)
@@ -79,16 +83,17 @@ def chart_computation(gold):
         if heads == 2:
             if j == i + 1:
                 continue
-            move, gone = of_two[i, j]
+            gone, move = divmod(of_two[i, j], _MOVES)
             before = (3, i, gone, j, 0)
-        elif heads == 3 and of_three[i, j, k, 0] > 0:
-            move, gone = of_three[i, j, k]
+        elif heads == 3 and of_three[i, j, k] > 0:
+            gone, move = divmod(of_three[i, j, k], _MOVES)
             before = (4, i, j, gone, k) if move < 4 else (4, i, gone, j, k)
         else:  # a combination: the shift comes between its two items
             move, after, before = 0, (2, j, k, 0, 0), (2, i, j, 0, 0)
             if heads == 4:
-                after = (3, j, k, l, 0) if of_four[i, j, k, l] else (2, k, l, 0, 0)
-                before = (2, i, j, 0, 0) if of_four[i, j, k, l] else (3, i, j, k, 0)
+                later = two[i, j] + three[j, k, l] > three[i, j, k] + two[k, l]
+                after = (3, j, k, l, 0) if later else (2, k, l, 0, 0)
+                before = (2, i, j, 0, 0) if later else (3, i, j, k, 0)
             for column in range(5):
                 agenda[size, column] = after[column]
             size += 1

@@ -191,7 +191,8 @@ class OracleSettings:
         One of `mh4.parsers.systems.GREEDY_SYSTEMS`.
     oracle : str
         An oracle of the system; empty: the dynamic one if it exists, otherwise the static one. ``all-pairs``, a static
-        oracle, is for Covington parsing only: see `mh4.oracles.covington.costs`. ``exact`` and ``approximate`` train
+        oracle, is for Covington parsing only: see `mh4.oracles.covington.costs`. ``chart-order``, another one, is for
+        MH4 parsing only: see `mh4.oracles.mh4_chart_order`. ``exact`` and ``approximate`` train
         projective parsers on trees as annotated, the others on the closest projective ones.
     exploration_start, exploration : int, float
         With a dynamic, exact or approximate oracle, follow wrong predictions with this probability after this many

@@ -17,7 +17,16 @@ from mh4.oracles import arc_hybrid as arc_hybrid_oracle
 from mh4.oracles import mh4 as mh4_oracle
 from mh4.oracles.arc_eager import costs as arc_eager_oracle
 from mh4.oracles.arc_standard import costs as arc_standard_oracle
-from mh4.oracles.costs import ALL_PAIRS, DYNAMIC, EXACT, ON_ORIGINAL_TREES, ORACLE_NAMES, STATIC, note_children
+from mh4.oracles.costs import (
+    ALL_PAIRS,
+    CHART_ORDER,
+    DYNAMIC,
+    EXACT,
+    ON_ORIGINAL_TREES,
+    ORACLE_NAMES,
+    STATIC,
+    note_children,
+)
 from mh4.oracles.covington import costs as covington_oracle
 from mh4.oracles.lr_spine import costs as lr_spine_oracle
 from mh4.transitions.arrays import arc_eager, arc_hybrid, arc_standard, covington, lr_spine, mh4
@@ -137,7 +146,7 @@ GREEDY_SYSTEMS = {
             template_sets.MH4,
             positions=("s1", "s0", "b0"),
             trees="mh4",
-            oracles=(ORACLE_NAMES[STATIC],),
+            oracles=(ORACLE_NAMES[STATIC], ORACLE_NAMES[CHART_ORDER]),
         ),
     )
 }

@@ -8,8 +8,8 @@ from mh4.data.sentence import Sentence
 from mh4.decoders import Decoder, InfeasibleError
 from mh4.decoders.closest import TREE_CLASSES, check_tree_class, closest_tree
 from mh4.decoders.trees import given_heads_bonus
-from mh4.oracles.costs import ON_ORIGINAL_TREES
-from mh4.oracles.mh4 import closest_derivable
+from mh4.oracles.costs import CHART_ORDER, ON_ORIGINAL_TREES, ORACLE_NAMES
+from mh4.oracles.mh4 import closest_derivable, closest_in_chart
 
 __all__ = ["TREE_CLASSES", "TreeBuilder", "check_tree_class", "closest_tree", "known_part", "training_tree"]
 
@@ -54,13 +54,15 @@ def training_tree(sentence: Sentence, system: TreeBuilder, oracle: str = "dynami
 
     Oracles `ON_ORIGINAL_TREES` learn from any tree, which is changed only if the system requires one word below the
     root. With any other of `ORACLE_NAMES`, systems for projective trees get the closest projective tree, with one word
-    below the root if the gold tree has one or the system requires it. MH4 gets the closest tree that it can build, and
-    Covington's parser, which can build every tree, the gold tree.
+    below the root if the gold tree has one or the system requires it. MH4 gets the closest tree that it can build
+    or, with ``chart-order``, that its chart can build, and Covington's parser, which can build every tree, the gold
+    tree.
     """
     if oracle in ON_ORIGINAL_TREES:
         return closest_tree(sentence.padded_heads, "all", system.single_root)
     if system.trees == "mh4":
-        return closest_derivable(sentence.padded_heads, system.single_root)
+        closest = closest_in_chart if oracle == ORACLE_NAMES[CHART_ORDER] else closest_derivable
+        return closest(sentence.padded_heads, system.single_root)
     if system.trees == "projective":
         single_root = system.single_root or len(sentence.roots) == 1
         return closest_tree(sentence.padded_heads, "projective", single_root)

@@ -9,9 +9,16 @@ from naive_mh import derivations
 from paths import UD
 
 from mh4.data.conllu import read_conllu
+from mh4.data.sentence import Sentence
 from mh4.decoders import ChartTooLargeError
-from mh4.oracles.mh4 import optimal_computation
+from mh4.decoders.closest import closest_tree
+from mh4.oracles.costs import CHART_ORDER, STATIC
+from mh4.oracles.mh4 import is_derivable, optimal_computation
+from mh4.oracles.mh4_chart_order import LONGEST
+from mh4.parsers.systems import apply, find_costs, get_system, initialize, list_candidates, prepare
+from mh4.transitions.arrays.state import TRANSITION, new_candidates, new_state
 from mh4.transitions.mh4 import MH4
+from mh4.trees.closest import training_tree
 
 
 def built(gold, single_root=False):
@@ -32,8 +39,8 @@ def test_longer_trees():
     for n in (9, 17, 25):
         gold = random_projective_tree(rng, n)
         assert built(gold).tolist() == gold.tolist()
-    with pytest.raises(ChartTooLargeError, match="up to 80 words: 81"):
-        optimal_computation(random_projective_tree(rng, 81), policy="chart-order")
+    with pytest.raises(ChartTooLargeError, match="up to 200 words: 201"):
+        optimal_computation(random_projective_tree(rng, 201), policy="chart-order")
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
@@ -64,3 +71,47 @@ def test_shares_of_reductions_are_the_published_ones():
     del counts["shift"]
     for transition, percent in (("la", 32), ("la'", 28), ("ra", 24), ("ra2", 14)):
         assert 100 * counts[transition] / counts.total() == pytest.approx(percent, abs=1)
+
+
+def followed(gold, oracle):
+    """The transitions with cost 0 in training, from the first to the last."""
+    system, n = get_system("mh4"), len(gold) - 1
+    state, candidates = new_state(n), new_candidates(len(system.tokens), n)
+    gold = gold.astype(np.int32)
+    initialize(system.kernels, state, n)
+    prepare(system.kernels, state, oracle, gold)
+    transitions = []
+    while count := list_candidates(system.kernels, state, candidates)[0]:
+        find_costs(system.kernels, state, oracle, gold, candidates, count)
+        (right,) = candidates.rows[:count][candidates.costs[:count] == 0]
+        transitions.append(MH4.transitions[right[TRANSITION]])
+        apply(system.kernels, state, right[TRANSITION], 0, 0)
+    assert state.heads[1 : n + 1].tolist() == gold[1:].tolist()
+    return tuple(transitions)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_training_follows_the_same_computation(n):
+    for tree in np.unique(derivations("mh4-two", n)[0], axis=0):
+        if (tree == 0).sum() == 1:
+            assert followed(tree, CHART_ORDER) == optimal_computation(tree, True, "chart-order")
+
+
+def test_long_sentences_are_learnt_as_by_the_static_oracle():
+    rng = np.random.default_rng(2)
+    long, short = (closest_tree(random_projective_tree(rng, n), "projective", True) for n in (LONGEST + 1, 30))
+    assert followed(long, CHART_ORDER) == followed(long, STATIC) == optimal_computation(long, True)
+    assert followed(short, CHART_ORDER) == optimal_computation(short, True, "chart-order") != followed(short, STATIC)
+
+
+def test_trees_beyond_the_chart_are_replaced_for_training():
+    heads = [0, 4, 1, 1, 2]
+    sentence = Sentence(list("abcde"), heads=heads)
+    system = get_system("mh4")
+    assert training_tree(sentence, system, "static").tolist()[1:] == heads  # the system can build it
+    found = training_tree(sentence, system, "chart-order")
+    assert found.tolist()[1:] != heads
+    assert is_derivable(found, True)
+    assert followed(found, CHART_ORDER) == optimal_computation(sentence.padded_heads, True, "chart-order")
+    chain = Sentence(["a"] * (LONGEST + 1), heads=range(LONGEST + 1))
+    assert training_tree(chain, system, "chart-order").tolist()[1:] == list(range(LONGEST + 1))

@@ -5,7 +5,7 @@ import pytest
 
 from mh4.decoders import get_decoder
 from mh4.models.transition_scorer import BiaffineArrays, ScorerArrays
-from mh4.oracles.costs import DYNAMIC, ORACLE_NAMES, STATIC
+from mh4.oracles.costs import CHART_ORDER, DYNAMIC, ORACLE_NAMES, STATIC
 from mh4.parsers.network_loops import Decisions, note_decisions, parse_sentence
 from mh4.parsers.systems import GREEDY_SYSTEMS, apply, find_costs, follow, initialize, list_candidates, prepare
 from mh4.transitions.arrays.state import ARGUMENT, CONTEXT, TRANSITION, new_candidates, new_state
@@ -99,7 +99,7 @@ def noted(system, oracle, scorer, gold, roles, exploration, seed=1, size=1000, d
 
 
 @pytest.mark.parametrize("name", GREEDY_SYSTEMS)
-@pytest.mark.parametrize("oracle", [STATIC, DYNAMIC])
+@pytest.mark.parametrize("oracle", [STATIC, DYNAMIC, CHART_ORDER])
 def test_what_is_noted_is_what_the_oracle_says_along_the_computation(name, oracle):
     system = GREEDY_SYSTEMS[name]
     if ORACLE_NAMES[oracle] not in system.oracles:

@@ -101,9 +101,11 @@ def test_bad_trees_are_named(tmp_path):
 
 def test_sentences_too_long_for_a_chart_are_named_or_left_out(tmp_path):
     source, target = tmp_path / "long.conllu", tmp_path / "out"
-    sentences = [Sentence(["a"] * n, heads=range(n)).with_comment("sent_id", n) for n in (2, 81, 3)]
+    sentences = [Sentence(["a"] * n, heads=range(n)).with_comment("sent_id", n) for n in (2, 201, 3)]
     write_conllu(sentences, source)
-    with pytest.raises(DataError, match=r"long\.conllu:5: sentence 81: chart-order is for sentences of up to 80 words"):
+    with pytest.raises(
+        DataError, match=r"long\.conllu:5: sentence 201: chart-order is for sentences of up to 200 words"
+    ):
         write_computations(source, target, "mh4", "chart-order")
     assert not target.exists()
     errors = []
