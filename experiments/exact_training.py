@@ -2,12 +2,16 @@
 
     python experiments/exact_training.py UD/2.0/{hu,got,cu} -o experiments/results/optimal-steps
     python experiments/exact_training.py UD/2.0/{hu,got,cu} -o experiments/results/optimal-steps --system arc-standard
+    python experiments/exact_training.py UD/2.0/{hu,got,cu} -o experiments/results/optimal-steps --scorer bilstm
 
 A perceptron is trained on the closest projective trees (``dynamic``), or on the original trees with optimal steps that
 are calculated in linear time as if the trees were projective (``approximate``) or exactly (``exact``); each with three
 rules for the update when several transitions are optimal (`PerceptronConfig.ties`). Gold parts of speech, 15 epochs;
 wrong predictions are followed with probability 0.9 from the second epoch on; the last parser is scored, on the test set
 if there is one. Each run (treebank, oracle, rule, seed) leaves a JSON file, and runs that have one are not repeated.
+
+With ``--scorer bilstm``, a network is trained instead, with preset `fast` on trees alone, from the words alone. Its
+update is about the best-scoring optimal transition, and the model that is best on the development set is scored.
 
 p-values come from a paired randomisation test over sentences, on the number of correct words in all seeds.
 """
@@ -21,32 +25,52 @@ from typing import Any, get_args
 import numpy as np
 from covington_dynamic import METRICS, p_value, right_words, scores, with_shared_seeds
 from grid_results import write_result
+from grid_runs import TREES_ALONE
 from kept_results import part_path, read_kept, scored_part
 from provenance import describe_commit, describe_hardware
 from rich.console import Console
 from rich.table import Table
 
-from mh4.parsers.config import PerceptronConfig, Ties
+from mh4.parsers.base import Parser
+from mh4.parsers.config import GreedyConfig, PerceptronConfig, Ties, make_config
+from mh4.parsers.registry import load
 from mh4.parsers.systems import get_system
+from mh4.training.job import TrainingJob
 from mh4.training.perceptron import fit
+from mh4.training.presets import PRESETS
+from mh4.training.running import run_training
 from mh4.training.treebanks import read_gold
 
 TIES = get_args(Ties)
 PROJECTIVE = "dynamic"  # the oracle that others are compared with
+BILSTM = {"scorer": "bilstm", "preset": "fast", "ties": "best"}
 Runs = dict[str, list[dict[str, Any]]]  # results by way of training, one per seed
 
 
-def settings(folder: Path, system: str, oracle: str, ties: str, seed: int, iterations: int) -> dict[str, Any]:
+def settings(folder: Path, oracle: str, ties: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
     """The settings that a result depends on, apart from the treebank's sentences."""
-    own = {"system": system, "oracle": oracle, "ties": ties, "seed": seed, "iterations": iterations}
-    return own | scored_part(folder)
+    of_scorer = BILSTM if options.scorer == "bilstm" else {"ties": ties, "iterations": options.iterations}
+    return {"system": options.system, "oracle": oracle, "seed": seed} | of_scorer | scored_part(folder)
 
 
-def run(folder: Path, own: dict[str, Any]) -> dict[str, Any]:
-    """Train a parser; count its correct words in each sentence."""
-    train, evaluation = (read_gold(part_path(folder, part)) for part in ("train", own["scored"]))
+def train_perceptron(folder: Path, own: dict[str, Any]) -> Parser:
+    """Train a perceptron parser."""
     config = PerceptronConfig(**{name: value for name, value in own.items() if name != "scored"})
-    parser = fit(config, train)
+    return fit(config, read_gold(part_path(folder, "train")))
+
+
+def train_bilstm(folder: Path, own: dict[str, Any], model: Path) -> Parser:
+    """Train a parser with a network, or resume."""
+    choices = {name: own[name] for name in ("system", "oracle", "seed")}
+    config = make_config(GreedyConfig, {**PRESETS[own["preset"]], **TREES_ALONE, **choices})
+    train, dev = (part_path(folder, part) for part in ("train", "dev"))
+    run_training(TrainingJob(train, dev, model, config, device="cpu", threads=1, resume=True))
+    return load(model, device="cpu", threads=1)
+
+
+def count_right(parser: Parser, folder: Path, own: dict[str, Any]) -> dict[str, Any]:
+    """Count a parser's correct words in each sentence."""
+    evaluation = read_gold(part_path(folder, own["scored"]))
     right: dict[str, list[int]] = {metric: [] for metric in METRICS}
     for gold, predicted in zip(evaluation, parser.predict(evaluation), strict=True):
         head_right = gold.heads == predicted.heads
@@ -79,7 +103,7 @@ def table(results: dict[str, Runs], oracles: Sequence[str], metric: str) -> Tabl
         shown.add_column(column, justify="left" if column in ("", "ties") else "right")
     rows = [(name, [runs]) for name, runs in results.items()]
     for name, treebanks in [*rows, ("all", list(results.values()))] if len(rows) > 1 else rows:
-        for ties in TIES:
+        for ties in (rule for rule in TIES if any(runs[f"{oracles[0]}-{rule}"] for runs in treebanks)):
             others = [f"{oracles[0]}-{ties if oracle != oracles[0] else TIES[0]}" for oracle in oracles]
             ways = zip((f"{oracle}-{ties}" for oracle in oracles), others, strict=True)
             cells = [cell(treebanks, own, other, metric) for own, other in ways]
@@ -93,22 +117,31 @@ def main() -> None:
     parser.add_argument("treebanks", nargs="+", type=Path, metavar="FOLDER")
     parser.add_argument("-o", "--output", type=Path, default=Path("runs/exact-training"))
     parser.add_argument("--system", choices=["arc-eager", "arc-standard"], default="arc-eager")
+    parser.add_argument("--scorer", choices=["perceptron", "bilstm"], default="perceptron")
+    parser.add_argument("--work", type=Path, default=Path("runs/exact-training"), help="models of --scorer bilstm")
     parser.add_argument("--ties", nargs="+", choices=TIES, default=list(TIES))
     parser.add_argument("--seeds", type=int, default=3, help="seeds 1 to N (default: 3)")
     parser.add_argument("--iterations", type=int, default=15)
     parser.add_argument("--table", action="store_true", help="only print")
     options = parser.parse_args()
+    if options.scorer == "bilstm":
+        options.ties = [BILSTM["ties"]]
     oracles = [name for name in (PROJECTIVE, "approximate", "exact") if name in get_system(options.system).oracles]
     results: dict[str, Runs] = {}
     for folder in options.treebanks:
         name = folder.resolve().name
         runs: Runs = {f"{oracle}-{ties}": [] for oracle in oracles for ties in TIES}
         for seed, ties, oracle in product(range(1, options.seeds + 1), options.ties, oracles):
-            own = settings(folder, options.system, oracle, ties, seed, options.iterations)
-            path = options.output / f"{options.system}-{name}-{oracle}-{ties}-seed{seed}.json"
+            own = settings(folder, oracle, ties, seed, options)
+            way = ties if options.scorer == "perceptron" else options.scorer
+            path = options.output / f"{options.system}-{name}-{oracle}-{way}-seed{seed}.json"
             result = read_kept(path, own)
             if result is None and not options.table:
-                result = run(folder, own)
+                if options.scorer == "bilstm":
+                    trained = train_bilstm(folder, own, options.work / path.stem)
+                else:
+                    trained = train_perceptron(folder, own)
+                result = count_right(trained, folder, own)
                 write_result(path, result)
                 shares = (f"{100 * sum(result[metric]) / result['words']:.2f} {metric}" for metric in METRICS)
                 print(f"{path}: {', '.join(shares)}", flush=True)

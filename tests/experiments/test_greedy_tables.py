@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import sys
 
 import covington_dynamic
@@ -10,7 +11,9 @@ import lr_spine_table2
 import numpy as np
 import pytest
 
+from mh4.data.conllu import read_conllu
 from mh4.data.sample import read_sample
+from mh4.parsers.registry import load
 from mh4.parsers.systems import GREEDY_SYSTEMS
 from mh4.training.perceptron import fit
 
@@ -141,7 +144,7 @@ def test_exact_training_runs_once_and_prints(treebank, tmp_path, call):
     found = {way: json.loads((tmp_path / f"arc-eager-ulvari-{way}-seed1.json").read_text()) for way in ways}
     assert all(f"{result['oracle']}-{result['ties']}" == way for way, result in found.items())
     assert len({tuple(result["LAS"]) for result in found.values()}) > 1
-    best, all_, _ = (line.split() for line in output.split("LAS:")[0].splitlines() if line.startswith(" ulvari"))
+    best, all_ = (line.split() for line in output.split("LAS:")[0].splitlines() if line.startswith(" ulvari"))
     uas = {way: 100 * sum(result["UAS"]) / result["words"] for way, result in found.items()}
     assert float(best[3]) == pytest.approx(uas["dynamic-best"], abs=0.01)
     assert float(best[7]) == pytest.approx(uas["exact-best"], abs=0.01)
@@ -150,3 +153,27 @@ def test_exact_training_runs_once_and_prints(treebank, tmp_path, call):
     times = [path.stat().st_mtime_ns for path in tmp_path.iterdir()]
     call(exact_training, *arguments)
     assert [path.stat().st_mtime_ns for path in tmp_path.iterdir()] == times
+
+
+def test_exact_training_of_networks(treebank, tmp_path, call, monkeypatch):
+    """Each network learns trees alone by its own oracle, and is scored on what it predicts from the words."""
+    small = {"hidden": 12, "word_size": 8, "character_hidden": 8, "mlp": 8, "batch_words": 40, "max_steps": 12}
+    monkeypatch.setitem(exact_training.PRESETS, "fast", {**small, "evaluation_steps": 6, "analysis_weight": 0.5})
+    results, work = tmp_path / "results", tmp_path / "work"
+    arguments = (treebank, "-o", results, "--scorer", "bilstm", "--work", work, "--seeds", 1)
+    output = call(exact_training, *arguments)
+    (row,) = (line.split() for line in output.split("LAS:")[0].splitlines() if line.startswith(" ulvari"))
+    gold = list(read_conllu(treebank / "x-dev.conllu"))
+    for oracle, cell in (("dynamic", row[3]), ("approximate", row[4]), ("exact", row[7])):
+        name = f"arc-eager-ulvari-{oracle}-bilstm-seed1"
+        result = json.loads((results / f"{name}.json").read_text())
+        parser = load(work / name, device="cpu", threads=1)
+        config = parser.config
+        assert (config.transitions.system, config.transitions.oracle, config.training.seed) == ("arc-eager", oracle, 1)
+        assert config.weights.analysis_weight == 0
+        right = [int((parser(one.forms).heads == one.heads).sum()) for one in gold]
+        assert (result["scorer"], result["oracle"], result["UAS"]) == ("bilstm", oracle, right)
+        assert float(cell) == pytest.approx(100 * sum(right) / result["words"], abs=0.01)
+    assert len(list(results.iterdir())) == 3
+    shutil.rmtree(work)
+    assert call(exact_training, *arguments) in output  # nothing is trained again
