@@ -1,6 +1,7 @@
 """Table 7 of Nederhof (2019): a shift-reduce parser trained under five conditions, ours beside the published results.
 
-    python experiments/table7_training_conditions.py UD/2.2/{hu,cu,got,el} -o runs/table7
+    python experiments/table7_training_conditions.py UD/2.2/{hu,cu,got,el} -o experiments/results/optimal-steps
+    python experiments/table7_training_conditions.py --report        # writes the tables of OPTIMAL_STEPS.md
 
 Every folder holds one ``*-ud-train.conllu`` and one ``*-ud-dev.conllu``, whose names start with the language code. Each
 run (treebank, condition, seed) leaves a JSON file in the output folder, and runs that have one are not repeated; give
@@ -27,7 +28,8 @@ import numpy as np
 import torch
 from deterministic.parser import DeterministicParser, visited_configurations
 from deterministic.training import CONDITIONS, Condition, Settings, train_condition
-from kept_results import part_path, read_kept
+from kept_results import part_path, read_folder, read_kept, shown
+from results_sections import LANGUAGES, markdown_rows, write_tables
 from rich.console import Console
 from rich.table import Table
 
@@ -37,6 +39,9 @@ from mh4.decoders.trees import is_projective
 from mh4.training.treebanks import read_gold
 from mh4.trees.evaluation import attachment_scores
 
+FOLDER = Path(__file__).parent / "results" / "optimal-steps"
+PAGE = Path(__file__).parent / "OPTIMAL_STEPS.md"
+SYSTEMS = ("shift-reduce", "arc-eager")
 PUBLISHED = {  # LAS and UAS of conditions 1 to 5
     "de": ((71.15, 71.33, 71.69, 72.57, 72.55), (78.09, 78.14, 78.96, 79.78, 79.77)),
     "da": ((69.11, 71.42, 69.95, 72.18, 72.25), (75.13, 76.98, 76.30, 78.00, 78.21)),
@@ -135,23 +140,50 @@ def results_table(folders: list[Path], runs: list[Settings], output: Path) -> Ta
                 counts.add(len(values))
             done = "–".join(str(count) for count in sorted({min(counts), max(counts)}))
             table.add_row(code, f"ours, {done} seeds", name.upper(), *cells)
-            if system == "shift-reduce" and code in PUBLISHED:
+            if system == SYSTEMS[0] and code in PUBLISHED:
                 table.add_row("", "paper", name.upper(), *(f"{value:.2f}" for value in PUBLISHED[code][score]))
     return table
+
+
+def report(results: list[dict], system: str) -> list[str]:
+    """Lines of Markdown: mean and standard deviation over the seeds; published numbers of shift-reduce in brackets."""
+    lines = [["", "", *(f"({number})" for number in CONDITIONS)], ["---"] * (2 + len(CONDITIONS))]
+    for code, language in LANGUAGES.items():
+        own = [result for result in results if (result["treebank"], result["system"]) == (code, system)]
+        for score, metric in enumerate(("las", "uas")) if own else ():
+            cells = []
+            for number in CONDITIONS:
+                values = [result[metric] for result in own if result["condition"] == number]
+                published = f" ({PUBLISHED[code][score][number - 1]:.2f})" if system == SYSTEMS[0] else ""
+                cells.append((shown(values) if values else "–") + published)
+            lines.append(["" if score else language, metric.upper(), *cells])
+    return markdown_rows(lines)
+
+
+def tables(folder: Path) -> dict[str, list[str]]:
+    """The tables of OPTIMAL_STEPS.md, by name."""
+    results = [result for result in read_folder(folder) if "condition" in result]
+    return {f"table 7, {system}": report(results, system) for system in SYSTEMS}
 
 
 def main() -> None:
     """Do the missing runs, then print the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("folders", nargs="+", type=Path, metavar="TREEBANK_FOLDER")
+    parser.add_argument("folders", nargs="*", type=Path, metavar="TREEBANK_FOLDER")
     parser.add_argument("-o", "--output", type=Path, default=Path("runs/table7"))
     parser.add_argument("--conditions", type=int, nargs="+", choices=list(CONDITIONS), default=list(CONDITIONS))
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
-    parser.add_argument("--system", choices=["shift-reduce", "arc-eager"], default="shift-reduce")
+    parser.add_argument("--system", choices=SYSTEMS, default=SYSTEMS[0])
     parser.add_argument("--epochs", type=int, default=Settings.epochs)
     parser.add_argument("--visited", action="store_true", help="save the configurations that condition 2 visits")
     parser.add_argument("--table", action="store_true", help="run nothing")
+    parser.add_argument("--report", action="store_true", help="write the tables of OPTIMAL_STEPS.md, run nothing")
     arguments = parser.parse_args()
+    if arguments.report:
+        write_tables(PAGE, tables(FOLDER))
+        return
+    if not arguments.folders:
+        parser.error("a treebank is needed to train")
     torch.set_num_threads(1)  # the matrices are small; run several processes instead
     runs = [Settings(system=arguments.system, seed=seed, epochs=arguments.epochs) for seed in arguments.seeds]
     if not arguments.table:

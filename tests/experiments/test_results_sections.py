@@ -5,6 +5,7 @@ from dataclasses import replace
 import patience
 import pytest
 import results_sections
+import table7_training_conditions
 from grid_results import RESULTS
 from paths import ROOT
 from results_sections import accuracy_markdown, replace_section
@@ -54,6 +55,26 @@ def test_the_page_holds_the_committed_results():
 def test_presets_hold_the_tables_of_patience():
     page = patience.PAGE.read_text(encoding="utf-8")
     assert results_sections.with_tables(page, patience.tables()) == page
+
+
+def test_optimal_steps_hold_the_tables_of_training_conditions():
+    page = table7_training_conditions.PAGE.read_text(encoding="utf-8")
+    tables = table7_training_conditions.tables(table7_training_conditions.FOLDER)
+    assert results_sections.with_tables(page, tables) == page
+
+
+def test_training_conditions_are_compared_with_the_published_ones():
+    def result(condition, seed, uas, **others):
+        own = {"treebank": "got", "system": "shift-reduce", "condition": condition, "seed": seed}
+        return {**own, "uas": uas, "las": uas - 10, **others}
+
+    results = [result(1, 1, 70.0), result(1, 2, 72.0), result(5, 1, 74.0), result(1, 1, 60.0, system="arc-eager")]
+    *_, las, uas = table7_training_conditions.report(results, "shift-reduce")
+    empty = "– (55.00) | – (53.44) | – (55.94)"
+    assert las == f"| Gothic | LAS | 61.00 ± 1.41 (51.96) | {empty} | 64.00 (56.20) |"
+    assert uas.startswith("|  | UAS | 71.00 ± 1.41 (64.48) |")
+    *_, uas = table7_training_conditions.report(results, "arc-eager")
+    assert uas == "|  | UAS | 60.00 | – | – | – | – |"
 
 
 @pytest.mark.parametrize("preset", patience.FOLDERS)
