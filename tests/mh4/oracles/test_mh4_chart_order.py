@@ -1,10 +1,11 @@
 """Oracle computations in the order in which an MH4 chart derives a tree."""
 
 from collections import Counter
+from itertools import product
 
 import numpy as np
 import pytest
-from computations import all_trees, random_projective_tree
+from computations import all_trees, random_projective_tree, random_tree
 from naive_mh import derivations
 from paths import UD
 
@@ -24,6 +25,59 @@ from mh4.trees.closest import training_tree
 def built(gold, single_root=False):
     *_, last = MH4().run(len(gold) - 1, optimal_computation(gold, single_root, "chart-order"))
     return MH4().heads(last)
+
+
+# Reductions of items with three and four heads, in the order of the chart: the heads' indices of head and dependent.
+OF_THREE = {"ra": (0, 1), "la": (2, 1)}
+OF_FOUR = {"ra2": (0, 2), "ra": (1, 2), "la": (3, 2), "ra'": (0, 1), "la'": (2, 1), "la2": (3, 1)}
+
+
+def naive_computation(gold):
+    """Apply all rules of the chart in the order of its description; an item keeps its first best derivation."""
+    end = len(gold)
+    items = {(i, i + 1): (0, ()) for i in range(end)}
+
+    def offer(item, score, transitions):
+        if item not in items or score > items[item][0]:
+            items[item] = score, transitions
+
+    def combine(item, left, right):
+        offer(item, items[left][0] + items[right][0], (*items[left][1], "shift", *items[right][1]))
+
+    def reduce(item, reductions):
+        score, transitions = items[item]
+        for name, (head, gone) in reductions.items():
+            if item[head] != end:  # the end of the input is not a word
+                right = gold[item[gone]] == item[head]
+                offer((*item[:gone], *item[gone + 1 :]), score + right, (*transitions, name))
+
+    for length in range(2, end + 1):
+        for first, second in product(range(1, length), repeat=2):
+            for i in range(end + 1 - length):
+                j, k, last = i + first, i + first + second, i + length
+                if k > last:
+                    continue
+                if second == 1:
+                    combine((i, j, last), (i, j), (j, last))
+                if k < last:
+                    combine((i, j, k, last), (i, j, k), (k, last))
+                    combine((i, j, k, last), (i, j), (j, k, last))
+                    reduce((i, j, k, last), OF_FOUR)
+                else:
+                    reduce((i, j, last), OF_THREE)
+    return items[0, end][1]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_ties_are_broken_as_described(n):
+    for gold in all_trees(n):
+        assert optimal_computation(gold, policy="chart-order") == naive_computation(gold.tolist())
+
+
+def test_ties_in_longer_trees_are_broken_as_described():
+    rng = np.random.default_rng(3)
+    for gold in (random_tree(rng, n) for n in (6, 8, 10, 12) for _ in range(5)):
+        assert optimal_computation(gold, policy="chart-order") == naive_computation(gold.tolist())
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
