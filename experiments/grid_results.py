@@ -32,6 +32,7 @@ PLAN: dict[str, tuple[tuple[tuple[str, ...], tuple[str, ...], tuple[int, ...]], 
     "paper": (
         (("hu", "got", "cu", "el"), _ALL, (1, 2, 3)),
         (("hu", "got", "cu", "el"), ("greedy-mh4-two", "greedy-mh4-three"), (1,)),
+        (("hu", "got", "cu", "el"), ("greedy-mh4-chart", "greedy-mh4-two-chart", "greedy-mh4-three-chart"), (1,)),
         (("hu", "cu"), ("ensemble",), (1,)),  # their test files are available
         (("lv", "vi"), ("mh3", "mst", "mh4-hybrid", "1ec", "ensemble"), (1,)),  # Table 6
     ),

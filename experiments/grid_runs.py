@@ -39,13 +39,16 @@ PRESETS = {
     for name, settings in ANNOTATING.items()
 }
 CHART_SYSTEMS = ("mst", "mh3", "mh4-two", "mh4-hybrid", "1ec")
-# Transition system, the tokens whose vectors it reads (Tables 1 and 4 of Gómez-Rodríguez, Shi and Lee 2018), and how
-# these are scored (as in their toolkit). The paper names no oracle; all have a static one, the only kind for MH4.
+# Transition system, the tokens whose vectors it reads (Tables 1 and 4 of Gómez-Rodríguez, Shi and Lee 2018), how these
+# are scored (as in their toolkit), and the oracle. The paper names none; the toolkit trains MH4 by `chart-order`.
 GREEDY_SYSTEMS = {
-    "greedy-mh3": ("arc-hybrid", "s0,b0", "biaffine"),
-    "greedy-mh4": ("mh4", "s2,s1,s0,b0", "concatenated"),
-    "greedy-mh4-three": ("mh4", "s1,s0,b0", "concatenated"),
-    "greedy-mh4-two": ("mh4", "s0,b0", "concatenated"),
+    "greedy-mh3": ("arc-hybrid", "s0,b0", "biaffine", "static"),
+    "greedy-mh4": ("mh4", "s2,s1,s0,b0", "concatenated", "static"),
+    "greedy-mh4-three": ("mh4", "s1,s0,b0", "concatenated", "static"),
+    "greedy-mh4-two": ("mh4", "s0,b0", "concatenated", "static"),
+    "greedy-mh4-chart": ("mh4", "s2,s1,s0,b0", "concatenated", "chart-order"),
+    "greedy-mh4-three-chart": ("mh4", "s1,s0,b0", "concatenated", "chart-order"),
+    "greedy-mh4-two-chart": ("mh4", "s0,b0", "concatenated", "chart-order"),
 }
 ENSEMBLE = ("mst", "mh4-hybrid", "1ec")  # the published one
 SYSTEMS = (*CHART_SYSTEMS, *GREEDY_SYSTEMS, "ensemble")
@@ -87,8 +90,8 @@ class Run:
 def config_of(system: str, settings: Mapping[str, Any], seed: int) -> NetworkParserConfig:
     """The configuration for training a system."""
     if system in GREEDY_SYSTEMS:
-        name, positions, form = GREEDY_SYSTEMS[system]
-        fixed = {"system": name, "oracle": "static", "positions": positions, "form": form, "seed": seed}
+        name, positions, form, oracle = GREEDY_SYSTEMS[system]
+        fixed = {"system": name, "oracle": oracle, "positions": positions, "form": form, "seed": seed}
         return make_config(GreedyConfig, {**fixed, **settings})
     return make_config(ChartConfig, {"decoder": system, "seed": seed, **settings})
 

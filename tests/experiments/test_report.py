@@ -23,6 +23,7 @@ from grid_results import (
     read_unfinished,
     write_result,
 )
+from grid_runs import GREEDY_SYSTEMS, config_of
 from published import DEV_UAS, TEST_LAS_NONPROJECTIVE, TEST_LAS_PROJECTIVE, Cell
 from scipy.stats import ttest_ind_from_stats
 
@@ -169,6 +170,23 @@ def test_tables_1_and_2():
     local = table1_features.make_table(RESULTS, "paper")
     assert [row[0] for row in local.rows] == ["paper, ten treebanks"]
     assert "Not yet run" in local.notes[0]
+    systems = [system for system in GREEDY_SYSTEMS if system.startswith("greedy-mh4")]
+    runs = [made_up("hu", system, 1, 50.0 + uas) for uas, system in enumerate(systems)]
+    static, chart, *published = table1_features.make_table(runs, "paper").rows
+    assert static == ["ours, hu", "52.00", "51.00", "50.00"]
+    assert chart == ["ours, hu: oracle chart-order", "55.00", "54.00", "53.00"]
+    assert [row[0] for row in published] == ["paper, ten treebanks", "paper, hu"]
+    chart, *published = table1_features.make_table(runs[3:], "paper").rows
+    assert chart[0] == "ours, hu: oracle chart-order"
+    assert len(published) == 1
+
+
+def test_greedy_systems_have_the_oracle_of_their_name():
+    for name in GREEDY_SYSTEMS:
+        transitions = config_of(name, {}, 1).transitions
+        assert transitions.oracle == ("chart-order" if name.endswith("-chart") else "static")
+        assert transitions.system == ("arc-hybrid" if "mh3" in name else "mh4")
+    assert config_of("greedy-mh4-two-chart", {}, 1).transitions.position_names == ["s0", "b0"]
 
 
 def test_tables_5_and_6():
