@@ -98,12 +98,17 @@ def noted(system, oracle, scorer, gold, roles, exploration, seed=1, size=1000, d
     return counts, decisions
 
 
-@pytest.mark.parametrize("name", GREEDY_SYSTEMS)
-@pytest.mark.parametrize("oracle", [STATIC, DYNAMIC, CHART_ORDER])
+@pytest.mark.parametrize(
+    ("name", "oracle"),
+    [
+        (name, oracle)
+        for name, system in GREEDY_SYSTEMS.items()
+        for oracle in (STATIC, DYNAMIC, CHART_ORDER)
+        if ORACLE_NAMES[oracle] in system.oracles
+    ],
+)
 def test_what_is_noted_is_what_the_oracle_says_along_the_computation(name, oracle):
     system = GREEDY_SYSTEMS[name]
-    if ORACLE_NAMES[oracle] not in system.oracles:
-        pytest.skip(f"{name} has no {ORACLE_NAMES[oracle]} oracle")
     generator = np.random.default_rng(2)
     roles = role_numbers(system)
     for n in (1, 2, 4, 7):
