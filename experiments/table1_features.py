@@ -20,7 +20,8 @@ def make_table(results: list[Result], preset: str) -> ReportTable:
     by_chart = {name: (f"{system}-chart", cell) for name, (system, cell) in LOCAL_FEATURES.items()}
     ours, *_ = features_table(results, preset, "", by_chart, command).rows
     if ours[0].startswith("ours"):
-        table.rows.insert(table.rows[0][0].startswith("ours"), [f"{ours[0]}: oracle chart-order", *ours[1:]])
+        place = 1 if table.rows[0][0].startswith("ours") else 0
+        table.rows.insert(place, [f"{ours[0]}: oracle chart-order", *ours[1:]])
     return table
 
 
