@@ -53,14 +53,11 @@ def settings(folder: Path, oracle: str, ties: str, seed: int, options: argparse.
     return {"system": options.system, "oracle": oracle, "seed": seed} | of_scorer | scored_part(folder)
 
 
-def train_perceptron(folder: Path, own: dict[str, Any]) -> Parser:
-    """Train a perceptron parser."""
-    config = PerceptronConfig(**{name: value for name, value in own.items() if name != "scored"})
-    return fit(config, read_gold(part_path(folder, "train")))
-
-
-def train_bilstm(folder: Path, own: dict[str, Any], model: Path) -> Parser:
-    """Train a parser with a network, or resume."""
+def train_parser(folder: Path, own: dict[str, Any], model: Path) -> Parser:
+    """Train a perceptron, or a network in the folder ``model``, resuming if it was interrupted."""
+    if "scorer" not in own:
+        config = PerceptronConfig(**{name: value for name, value in own.items() if name != "scored"})
+        return fit(config, read_gold(part_path(folder, "train")))
     choices = {name: own[name] for name in ("system", "oracle", "seed")}
     config = make_config(GreedyConfig, {**PRESETS[own["preset"]], **TREES_ALONE, **choices})
     train, dev = (part_path(folder, part) for part in ("train", "dev"))
@@ -124,24 +121,19 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, default=15)
     parser.add_argument("--table", action="store_true", help="only print")
     options = parser.parse_args()
-    if options.scorer == "bilstm":
-        options.ties = [BILSTM["ties"]]
+    rules = [BILSTM["ties"]] if options.scorer == "bilstm" else options.ties
     oracles = [name for name in (PROJECTIVE, "approximate", "exact") if name in get_system(options.system).oracles]
     results: dict[str, Runs] = {}
     for folder in options.treebanks:
         name = folder.resolve().name
         runs: Runs = {f"{oracle}-{ties}": [] for oracle in oracles for ties in TIES}
-        for seed, ties, oracle in product(range(1, options.seeds + 1), options.ties, oracles):
+        for seed, ties, oracle in product(range(1, options.seeds + 1), rules, oracles):
             own = settings(folder, oracle, ties, seed, options)
-            way = ties if options.scorer == "perceptron" else options.scorer
+            way = own.get("scorer", ties)
             path = options.output / f"{options.system}-{name}-{oracle}-{way}-seed{seed}.json"
             result = read_kept(path, own)
             if result is None and not options.table:
-                if options.scorer == "bilstm":
-                    trained = train_bilstm(folder, own, options.work / path.stem)
-                else:
-                    trained = train_perceptron(folder, own)
-                result = count_right(trained, folder, own)
+                result = count_right(train_parser(folder, own, options.work / path.stem), folder, own)
                 write_result(path, result)
                 shares = (f"{100 * sum(result[metric]) / result['words']:.2f} {metric}" for metric in METRICS)
                 print(f"{path}: {', '.join(shares)}", flush=True)
