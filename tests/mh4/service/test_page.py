@@ -64,10 +64,16 @@ def parse(page, text=TEXT, model="ulvari"):
     playwright.expect(page.locator("#model option")).to_have_count(2)
     page.select_option("#model", model)
     page.fill("#text", text)
-    with page.expect_response("**/process"):
-        page.click("button.primary")
-    page.wait_for_selector("sentence-tree .word")
+    answered(page, lambda: page.click("button.primary"), r"^\d+ words, \d+ ms$")
     return page.locator("sentence-tree").first
+
+
+def answered(page, act, status):
+    """Perform an action that asks the server, and wait until its answer is shown: an earlier one may still be there."""
+    page.evaluate("document.querySelector('#status').textContent = ''")
+    with page.expect_response("**/process"):
+        act()
+    playwright.expect(page.locator("#status")).to_have_text(re.compile(status))
 
 
 def heads(tree):
@@ -86,10 +92,7 @@ def word(tree, number):
 
 def choose(page, act):
     """Perform an action that triggers a new parse, and wait for its answer."""
-    page.evaluate("document.querySelector('#status').textContent = ''")
-    with page.expect_response("**/process"):
-        act()
-    playwright.expect(page.locator("#status")).to_have_text(re.compile(r"^\d+ ms$"))
+    answered(page, act, r"^\d+ ms$")
 
 
 def another_head(tree, dependent):
@@ -298,6 +301,7 @@ def test_text_from_right_to_left(page):
     page.keyboard.press("ArrowLeft")
     assert tree.evaluate("tree => tree.shadowRoot.activeElement.dataset.word") == "2"
     tree = parse(page, 100 * "\u05d4\u05db\u05dc\u05d1 ", model="tags")
+    assert tree.locator(".word").count() == 100  # not the tree before
     box = word(tree, 1).bounding_box()
     assert SIZE["width"] / 2 < box["x"] < SIZE["width"] - box["width"]  # the rest is to the left, outside the frame
 
