@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import html
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -275,11 +276,7 @@ def short_dev_table(short: Sequence[Result], preset: str) -> ReportTable:
 def preset_section(results: list[Result], preset: str, short: Sequence[Result]) -> Section:
     """The section about one preset."""
     section = Section(f"Preset {preset}")
-    settings = _changed_settings(results, preset)
-    differing = f"Settings that differ from the published ones: {settings}."
-    section.text.append(differing if settings else "Published settings.")
-    if "feature_weight" in settings:
-        section.text.append(FORMER)
+    section.text += _changed_settings([result for result in results if result["preset"] == preset])
     section.items = [f"`{command}`" for command in grid_commands(results, preset)]
     uas, *others = table4_systems.make_tables(results, preset)
     section.tables = [
@@ -303,17 +300,27 @@ def preset_section(results: list[Result], preset: str, short: Sequence[Result]) 
     return section
 
 
-def _changed_settings(results: list[Result], preset: str) -> str:
-    """The network and training settings in the runs of a preset that differ from the defaults."""
+def _changed_settings(results: list[Result]) -> list[str]:
+    """Sentences about the network and training settings of runs that differ from the defaults."""
     defaults = _by_name(as_dict(ChartConfig())) | {"feature_weight": 0.0}  # a setting of earlier versions
-    changed = {
-        f"{name}={value}"
-        for result in results
-        if result["preset"] == preset
-        for name, value in _by_name(result["settings"]).items()
-        if name != "seed" and name in defaults and defaults[name] != value
-    }
-    return ", ".join(sorted(changed))
+    runs: dict[frozenset[str], list[str]] = defaultdict(list)
+    for result in results:
+        settings = _by_name(result["settings"]).items()
+        changed = {
+            f"{name}={value}"
+            for name, value in settings
+            if name in defaults.keys() - {"seed"} and defaults[name] != value
+        }
+        runs[frozenset(changed)].append("{treebank} {system} {seed}".format(**result))
+    if not any(runs):
+        return ["Published settings."]
+    shared = frozenset.intersection(*runs)
+    sentences = [f"Settings that differ from the published ones: {', '.join(sorted(shared)) or 'none in all runs'}."]
+    *few, most = sorted(runs, key=lambda changed: len(runs[changed]))
+    for changed, which in [*((changed, ", ".join(runs[changed])) for changed in few), (most, "the others")]:
+        if few and changed > shared:
+            sentences.append(f"In addition, {', '.join(sorted(changed - shared))}: {which}.")
+    return [*sentences, FORMER] if "feature_weight" in str(runs) else sentences
 
 
 def _by_name(settings: dict[str, Any]) -> dict[str, Any]:

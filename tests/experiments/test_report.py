@@ -280,8 +280,17 @@ def test_runs_scored_as_published_replace_the_others_in_comparisons_alone():
 
 def test_settings_are_named_that_differ_from_defaults_and_are_still_there():
     settings = {"training": {"seed": 7, "learning_rate": 0.5, "patience": TrainingConfig().patience, "gone": 1}}
-    runs = [{"preset": "a", "settings": settings}, {"preset": "b", "settings": {"training": {"beta1": 0.5}}}]
-    assert report._changed_settings(runs, "a") == "learning_rate=0.5"
+    run = {"treebank": "hu", "system": "mst", "settings": settings}
+    shared = "Settings that differ from the published ones: learning_rate=0.5."
+    assert report._changed_settings([run | {"seed": 7}]) == [shared]
+    more = run | {"settings": {**settings, "network": {"feature_weight": 0.1, "mlp": 7}}}
+    for few, many, rest in (
+        ([more], [run, run], ["In addition, feature_weight=0.1, mlp=7: hu mst 3."]),
+        ([run], [more, more], ["In addition, feature_weight=0.1, mlp=7: the others."]),
+    ):
+        runs = [result | {"seed": seed} for seed, result in enumerate([*many, *few], start=1)]
+        assert report._changed_settings(runs) == [shared, *rest, report.FORMER]
+    assert report._changed_settings([run | {"seed": 1, "settings": {}}]) == ["Published settings."]
 
 
 def test_steps_are_counted_to_the_wanted_accuracy_or_to_the_best_model():

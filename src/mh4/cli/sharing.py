@@ -32,12 +32,12 @@ def package(
     ] = None,
     gold: Annotated[
         list[str] | None,
-        typer.Option(metavar="FILE", help="CoNLL-U with gold trees, for scores on the card; repeatable."),
+        typer.Option(metavar="FILE", help="CoNLL-U with gold trees, for F1 and speed on the card; repeatable."),
     ] = None,
     device: DeviceOption = Device.auto,
     threads: ThreadsOption = None,
 ) -> None:
-    """Pack a model into one file, with a card that states its treebank, licence, scores and speed."""
+    """Pack a model into one file, with a card that states its treebank, licence and scores."""
     from mh4.parsers.packages.packaging import package as run
 
     set_threads(threads)

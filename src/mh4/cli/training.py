@@ -98,9 +98,9 @@ SystemOption = Annotated[
 OracleOption = Annotated[
     str | None,
     typer.Option(
-        help="With --system: static or dynamic; covington: all-pairs; mh4: static or, as published, chart-order; "
-        "arc-standard, arc-eager: exact, which trains on non-projective trees as they are; arc-eager: approximate, the "
-        "same in linear time.",
+        help="With --system: static, or dynamic (not for mh4). Also all-pairs (covington), chart-order (mh4, as "
+        "published), exact (arc-standard and arc-eager: trains on non-projective trees as they are) and approximate "
+        "(arc-eager: like exact, in linear time).",
         show_default="dynamic if the system has one",
     ),
 ]

@@ -13,7 +13,6 @@ from mh4.training.presets import PRESETS
 from ..options import (
     DEFAULT_DECODER,
     PAPER,
-    PRESET_HELP,
     Commands,
     DecoderName,
     Device,
@@ -94,7 +93,7 @@ def bench_train(
         Path | None, typer.Argument(help="Training treebank.", show_default="the sample", metavar="TRAIN")
     ] = None,
     decoder: Annotated[DecoderName, typer.Option(help="Class of trees and factorisation.")] = DEFAULT_DECODER,
-    preset: Annotated[Preset, typer.Option(help=PRESET_HELP)] = PAPER,
+    preset: Annotated[Preset, typer.Option(help="Hyperparameters, as in mh4 train.")] = PAPER,
     setting: SettingOption = None,
     steps: Annotated[int, typer.Option(min=1, help="Minibatches to time.")] = 100,
     device: DeviceOption = Device.auto,
