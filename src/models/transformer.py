@@ -82,6 +82,7 @@ class TransformerStates(WordSource[WordPieces, "PieceBatch | StateBatch"]):
         self.norm = nn.LayerNorm(size, dtype=torch.float32)
         self.linear = Linear(size, config.word_size)
         self._remembered: RememberedStates | None = None
+        self.train()  # so that a frozen transformer has no dropout from the start, when its states are computed
 
     def _take_weights(self, content: bytes) -> None:
         """Load the table and, if the model is new or frozen, all other weights; else these are among the parser's."""

@@ -192,13 +192,13 @@ def test_a_weight_too_large_for_half_precision_is_kept_whole(bert, model, frozen
 
 def test_a_frozen_one_is_asked_once_for_each_sentence(bert, small_treebanks, tmp_path, monkeypatch):
     train_sentences, dev = map(read_gold, small_treebanks)
-    parser = new_parser(bert, train_sentences, encoder_freeze=True)
-    source = parser.network.encoder.transformer.eval()
+    fresh, parsing = (new_parser(bert, train_sentences, encoder_freeze=True, encoder_dropout=0.5) for _ in range(2))
     sentences = [*train_sentences[:9], *dev]
+    source = parsing.network.encoder.transformer.eval()
     prepared = [source.prepare(sentence) for sentence in sentences]
     with torch.no_grad():
         computed = source(source.collate(prepared))
-    trainer = Trainer(parser, train_sentences, dev, tmp_path)
+    trainer, source = Trainer(fresh, train_sentences, dev, tmp_path), fresh.network.encoder.transformer
     assert not [*tmp_path.iterdir()]  # the cache is an unnamed file
     monkeypatch.setattr(source, "_states", None)
     batch = source.collate(prepared)
