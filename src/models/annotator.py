@@ -97,7 +97,10 @@ class Annotator(nn.Module):
     def forward(self, words: Tensor) -> ColumnScores:
         """Scores for M words, from their vectors (M, size)."""
         scores = [classifier(words) for classifier in (self.upos, self.xpos, self.feats) if classifier is not None]
-        analyses = torch.cat(scores, 1) @ self.parts + self.penalty if scores else None
+        analyses = None
+        if scores:
+            with torch.autocast(words.device.type, enabled=False):  # bfloat16 would round many analyses to one score
+                analyses = torch.cat(scores, 1) @ self.parts + self.penalty
         return ColumnScores(analyses, None if self.lemmas is None else self.lemmas(words))
 
     def loss(self, words: Tensor, targets: Tensor) -> Tensor:

@@ -33,7 +33,7 @@ class LossWeights:
     Attributes
     ----------
     labeler_weight, tagger_weight
-        Relations; UPOS and UPOS|XPOS as auxiliary tasks.
+        Relations (with 0, the best model is that with the highest UAS); UPOS and UPOS|XPOS as auxiliary tasks.
     analysis_weight, lemma_weight
         UPOS, XPOS and FEATS together; lemmas. With 0, they are not predicted.
     """

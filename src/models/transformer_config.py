@@ -30,7 +30,8 @@ class TransformerConfig(BiLSTMConfig):
         Number of layers, counted from the last, whose states are mixed with learnt weights.
     encoder_rate, encoder_warm_up, encoder_clip
         Learning rate of the pretrained weights, number of steps over which it rises linearly from 0, and the largest
-        norm of their gradient, which is clipped separately. The rate falls like that of the other weights.
+        norm of their gradient, which is clipped separately (0: no limit). The rate falls like that of the other
+        weights.
     encoder_layer_decay
         Factor on a layer's learning rate for each layer above it, so that the lowest layers, which hold the most
         general knowledge of language, change least (Howard and Ruder 2018).

@@ -115,7 +115,8 @@ def _normalised(vectors: np.ndarray) -> np.ndarray:
     for start in range(0, len(vectors), _PART):
         part = vectors[start : start + _PART] - mean
         size = np.linalg.norm(part, axis=1, keepdims=True)
-        rows[start + 1 : start + 1 + len(part)] = np.divide(part, size, out=np.zeros_like(part), where=size > 0)
+        with np.errstate(under="ignore"):  # of numbers too small for float16
+            rows[start + 1 : start + 1 + len(part)] = np.divide(part, size, out=np.zeros_like(part), where=size > 0)
     return rows
 
 

@@ -353,6 +353,7 @@ def test_a_parser_shows_what_it_is(parser, small_model):
         ({"preset": "fastest"}, "balanced"),
         ({"hiden": 3}, "hidden"),
         ({"decoder": "mh5"}, "mh4-hybrid"),
+        ({"system": "arc-eager", "scorer": "perceptron", "device": "cuda"}, "trains on the CPU"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused_before_work_starts(options, advice, small_treebanks, tmp_path):

@@ -40,6 +40,17 @@ def test_analyses_without_a_tag_are_for_those_who_have_no_other():
     assert annotator(torch.ones(2, 5)).analyses.tolist() == [[0.0, -20.0, 0.0]] * 2
 
 
+def test_scores_of_parts_are_added_in_float32_in_half_precision_too():
+    none = np.array([IGNORED] * 2)
+    analyses = Analyses(np.array([0, 1]), none, np.array([0, 0]), np.array([[1, 1], [1, 1], [0, 1]], np.float32))
+    annotator = Annotator(ScorerConfig(mlp=4), LossWeights(analysis_weight=1.0), 5, Classes(3, 0, 0, 0, analyses))
+    annotator.upos = torch.nn.Linear(5, 3).requires_grad_(False)
+    annotator.upos.weight.zero_()
+    annotator.upos.forward = lambda words: torch.tensor([[200.0, 0.25, 0.25]]).expand(len(words), -1)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert annotator(torch.ones(2, 5)).analyses.tolist() == [[200.25, 200.5]] * 2
+
+
 def test_hidden_layers_have_the_dropout_of_the_settings():
     none = np.array([IGNORED])
     classes = Classes(2, 2, 2, 3, Analyses(none, none, np.array([0]), np.zeros((6, 1), np.float32)))

@@ -121,7 +121,12 @@ ManyRootsOption = Annotated[bool, typer.Option("--many-roots", help="Allow sever
 EpochsOption = Annotated[
     int | None, typer.Option(min=1, help="Stop after at most this many passes over the training treebank.")
 ]
-StepsOption = Annotated[int | None, typer.Option(min=1, help="Stop after at most this many minibatches.")]
+StepsOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="Stop after at most this many minibatches.", show_default="100000; no limit in preset pretrained"
+    ),
+]
 PresetOption = Annotated[Preset | None, typer.Option(help=PRESET_HELP, show_default=DEFAULT_PRESET.value)]
 EncoderOption = Annotated[
     str | None,

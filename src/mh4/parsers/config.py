@@ -55,6 +55,8 @@ class TrainingConfig:
     weight_decay
         Decoupled weight decay: the fraction of every weight, times the learning rate, subtracted in a step (Loshchilov
         and Hutter 2019).
+    gradient_clip
+        Largest norm of the gradient, which is scaled down to it; 0: no limit.
     batch_words
         Words per minibatch; the summed loss is divided by this number.
     part_cost
@@ -116,7 +118,7 @@ class TrainingConfig:
     weight_average: Share = 0.0
     warm_up: Count = 0
     rate_fall: Literal["steps", "linear"] = "steps"
-    length_noise: Weight = 0.0
+    length_noise: Annotated[float, Field(ge=0, le=10)] = 0.0
     precision: Literal["fp32", "bf16"] = "fp32"
     treebank_evenness: Annotated[float, Field(ge=0, le=1)] = 0.5
 

@@ -23,7 +23,7 @@ from mh4.parsers.chart import ChartParser
 from mh4.parsers.config import ChartConfig, NetworkParserConfig, PerceptronConfig, differing
 from mh4.parsers.definition import Definition
 from mh4.parsers.folder import ModelFolder
-from mh4.parsers.model_files import CALIBRATION, CONFIG, LOG, STATE
+from mh4.parsers.model_files import CALIBRATION, CONFIG, LOG, META, STATE
 from mh4.parsers.perceptron.parser import PerceptronParser
 from mh4.parsers.registry import new_parser
 from mh4.parsers.segmenter import SEGMENTER_FILES
@@ -168,6 +168,9 @@ class NetworkFitter(Fitter):
         if resumes:
             _check_definition(folder, self.parser.definition, listed(job.train))
         continues = resumes and (folder / STATE).exists()
+        if resumes and not continues and (folder / META).exists():  # it has been evaluated, so it is worth keeping
+            how = "start again with overwrite=True instead of resume=True"
+            raise DataError(f"{folder}: holds a model, but no state to continue from, {STATE} ({how})")
         if job.resume and not continues and self.lead:  # a first start, a mistyped name, or a file was removed
             missing = f"holds no state of an interrupted training, {STATE}" if resumes else "holds no model to continue"
             level = logging.WARNING if resumes else logging.INFO

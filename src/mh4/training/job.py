@@ -79,8 +79,11 @@ class TrainingJob:
         Errors(self.errors)
         if self.resume and self.overwrite:
             raise ValueError("resume=True continues what overwrite=True would replace; choose one")
-        if self.resume and isinstance(self.config, PerceptronConfig):
-            raise ValueError("the perceptron trains in minutes and cannot resume; start again with overwrite=True")
+        if isinstance(self.config, PerceptronConfig):
+            if self.resume:
+                raise ValueError("the perceptron trains in minutes and cannot resume; start again with overwrite=True")
+            if self.device == "cuda":
+                raise ValueError("the perceptron trains on the CPU, so device cannot be cuda")
 
     def _check_treebanks(self) -> None:
         train, dev = by_name(self.train), by_name(self.dev)

@@ -73,6 +73,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "warm_up": 50,
         "rate_fall": "linear",
         "max_epochs": 30,
+        "max_steps": 10_000_000,  # never reached, either: the rate must fall to its end on large treebanks, too
         "patience": 1000,  # evaluations, never reached: the learning rate falls in any case
         "patience_growth": 0.0,
     },

@@ -211,7 +211,7 @@ class Trainer:
         for limit, parameters in limits.items():
             limit = self.settings.gradient_clip if limit is None else limit
             norm = get_total_norm([own.grad for own in parameters if own.grad is not None])
-            if self.parser.device.type != "cpu" or norm >= limit:  # a comparison would wait for the GPU
+            if limit and (self.parser.device.type != "cpu" or norm >= limit):  # a comparison would wait for the GPU
                 clip_grads_with_norm_(parameters, limit, norm)
             norms.append(norm)
         return norms
@@ -277,6 +277,11 @@ class Trainer:
                     if progress.finished:
                         break
         progress.seconds = time.perf_counter() - start
+        if progress.epoch < settings.max_epochs and progress.step >= settings.max_steps and self.workers.lead:
+            log.warning(
+                "training ended after %d steps (max_steps), in epoch %d of %d",
+                *(progress.step, progress.epoch + 1, settings.max_epochs),
+            )
         return progress
 
     def evaluate(self) -> None:
@@ -290,7 +295,8 @@ class Trainer:
         with self.average.applied():
             scores = self.dev_scores()
             uas, las = (sum(column) / len(scores) for column in zip(*scores.values(), strict=True))
-            improved = self.schedule.note(progress, uas, las)
+            learns_relations = self.parser.config.weights.labeler_weight > 0  # otherwise LAS is left to chance
+            improved = self.schedule.note(progress, uas, las if learns_relations else 0.0)
             if improved and goes_back:
                 kept = self.parser.network.kept_weights()  # as a resumed training would read them
                 self.best = {name: own.to(torch.float32, copy=True) for name, own in kept.items()}

@@ -99,6 +99,13 @@ def made_up(path, words, sentences, rng):
     return path
 
 
+def test_numbers_too_small_for_float16_are_no_error_in_a_strict_program(tmp_path):
+    path = tmp_path / "small.vec"
+    path.write_text("2 2\na 1 0.0000001\nb -1 0\n")
+    with np.errstate(all="raise"):
+        assert learnt(path, "a", "b")
+
+
 def test_unseen_words_are_known_by_their_vectors(tmp_path):
     """Each word occurs once, so that only its vector tells verbs from nouns."""
     rng = random.Random(1)

@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 from mh4.parsers.config import ChartConfig, make_config
 from mh4.training.presets import DEFAULT_PRESET, PRESETS
-from mh4.training.schedule import Schedule
+from mh4.training.schedule import Progress, Schedule
 
 # The settings of Gómez-Rodríguez, Shi and Lee (2018), from the paper and its published code.
 PUBLISHED_ENCODER = {
@@ -93,6 +93,16 @@ def test_every_preset_but_the_published_one_waits_longer_on_larger_treebanks():
     assert wait("paper", 20_000) == wait("paper", 35_000) == 2500
     assert (wait("balanced", 20_000), wait("balanced", 35_000)) == (4000, 5000)
     assert (wait("best", 20_000), wait("best", 35_000)) == (2400, 3000)
+
+
+def test_the_rate_of_pretrained_falls_to_its_end_on_any_treebank():
+    training = make_config(ChartConfig, PRESETS["pretrained"]).training
+    schedule = Schedule(training, 20_000)
+    progress = Progress(step=20_000 * 30 - 1, epoch=29, batch=19_999, learning_rate=0.004)
+    assert not schedule.is_over(progress)
+    assert schedule.rate(progress) < 1e-6
+    schedule.advance(progress, 20_000)
+    assert schedule.is_over(progress)
 
 
 def test_dropout_has_its_rate_after_as_many_words_in_small_batches_as_in_large_ones():

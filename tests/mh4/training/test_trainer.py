@@ -113,15 +113,37 @@ def test_rare_words_may_have_embeddings(small_treebanks, tmp_path):
 def test_gradients_are_clipped(small_treebanks, tmp_path):
     sentences = read_gold(small_treebanks[0])
     norms = []
-    for limit in (1e6, 0.5):
+    for limit in (1e6, 0.5, 0):  # 0: no limit
         config = small_config("mst", gradient_clip=limit)
         parser = ChartParser(Definition.learn(config, sentences), device="cpu")
         trainer = Trainer(parser, sentences, [], tmp_path)
         trainer.step(trainer.collate(range(3)))
         gradients = [p.grad for p in parser.network.parameters() if p.grad is not None]
         norms.append(torch.cat([gradient.flatten() for gradient in gradients]).norm().item())
-    assert norms[0] > 1.0
+    assert norms[0] == norms[2] > 1.0
     assert norms[1] == pytest.approx(0.5, rel=1e-4)
+
+
+@pytest.mark.parametrize(("epochs", "ended"), [(0, []), (1, []), (9, ["3 steps (max_steps), in epoch 2 of 9"])])
+def test_training_says_if_steps_end_it_before_its_epochs(epochs, ended, small_treebanks, tmp_path, caplog):
+    config = small_config("mst", batch_words=200, max_epochs=epochs, max_steps=3)
+    train(*small_treebanks, tmp_path / "m", config, device="cpu")
+    told = [message for message in caplog.messages if message.startswith("training ended after")]
+    assert [message.removeprefix("training ended after ") for message in told] == ended
+
+
+def test_without_a_loss_of_relations_the_best_model_has_the_best_heads(small_treebanks, tmp_path):
+    treebanks = [read_gold(path) for path in small_treebanks]
+    for weight, best in ((0.0, [True, False, True]), (1.0, [True, True, False])):
+        parser = ChartParser(Definition.learn(small_config(labeler_weight=weight), treebanks[0]), device="cpu")
+        trainer = Trainer(parser, *treebanks, tmp_path)
+        found = []
+        for scores in ((50.0, 10.0), (40.0, 20.0), (60.0, 5.0)):
+            trainer.dev_scores = lambda scores=scores: {None: scores}
+            trainer.recent.words = 1
+            trainer.evaluate()
+            found.append(log_of(tmp_path)[-1]["best"])
+        assert found == best
 
 
 def test_diverging_training_stops(small_treebanks, tmp_path):

@@ -76,6 +76,7 @@ def test_resuming_what_is_not_there_is_noted(small_treebanks, tmp_path, caplog, 
 def test_an_interruption_before_the_first_evaluation_of_a_resumed_training(older, small_treebanks, caplog):
     """Its weights are of the same training, so they replace the earlier ones."""
     (older / "training.safetensors").unlink()
+    (older / "meta.json").unlink()
     with pytest.raises(KeyboardInterrupt) as interruption:
         train(*small_treebanks, older, small_config(), device="cpu", resume=True, on_step=interrupt_at(3))
     assert "start over with resume=True" in interruption.value.__notes__[0]
@@ -83,6 +84,14 @@ def test_an_interruption_before_the_first_evaluation_of_a_resumed_training(older
     assert not (older / "log.jsonl").exists()
     assert (older / "segmenter.udpipe").read_bytes() == b"of the older model"
     assert not (older / "calibration.json").exists()
+
+
+def test_a_finished_model_without_a_state_is_not_replaced_by_resuming(older, small_treebanks):
+    (older / "training.safetensors").unlink()
+    before = content(older)
+    with pytest.raises(DataError, match=r"holds a model, but no state .* instead of resume=True\)$"):
+        train(*small_treebanks, older, small_config(), device="cpu", resume=True)
+    assert content(older) == before
 
 
 DIVERGING = {
