@@ -9,10 +9,12 @@ word never does harm, and if two words can be removed, their order is irrelevant
 
 A gold tree that cannot be built is replaced by the closest one that can, found by exact search (`mh4_search`). If this
 would take too long, the closest tree of the chart decoder is used, with a warning; the chart covers nearly all trees of
-the system (Gómez-Rodríguez, Shi and Lee 2018, section 3.2).
+the system (Gómez-Rodríguez, Shi and Lee 2018, section 3.2). If the chart does not fit into memory either, it is the
+tree of a beam or the closest projective one, whichever keeps more arcs.
 """
 
 import logging
+from contextlib import suppress
 
 import numpy as np
 from numba import njit
@@ -84,7 +86,8 @@ def closest_derivable(heads: np.ndarray, single_root: bool = False) -> np.ndarra
     """The tree itself if the system can build it, else a tree that it can build with most arcs in common.
 
     If the search gives up, after `CONFIGURATIONS` configurations, the closest tree of the chart decoder is returned,
-    with a warning in the log.
+    with a warning in the log. For sentences too long for that chart, it is the tree found by beam search (`BEAM`) or
+    the closest projective one, whichever keeps more arcs.
 
     Returns
     -------
@@ -98,24 +101,34 @@ def closest_derivable(heads: np.ndarray, single_root: bool = False) -> np.ndarra
     ValueError
         ``heads``, int (n + 1,), is not a tree.
     """
+    heads = checked_tree(heads)
     if is_derivable(heads, single_root):
         return np.array(heads, np.int32)
     if len(heads) == 1:
         raise InfeasibleError("a sentence without words has no tree")
     closest = search_closest(heads, single_root)
-    if closest is None:
-        log.warning(
-            "a tree of %d words is replaced by the closest one of the MH4 chart, which need not be the closest one of "
-            "MH4 parsing: an exact search would visit more than %d configurations",
-            *(len(heads) - 1, CONFIGURATIONS),
-        )
-        try:
-            return closest_tree(heads, "mh4", single_root)
-        except ChartTooLargeError:
-            beam = get_decoder("mh4-two", single_root, search=BEAM)
-            arcs = arc_matrix(heads)
-            return beam.decode(np.zeros((len(beam.channels), *arcs.shape), np.float32), arcs).heads
+    if closest is not None:
+        return closest
+    try:
+        closest, which = closest_tree(heads, "mh4", single_root), "the closest one of the MH4 chart"
+    except ChartTooLargeError:
+        closest, which = _closest_without_chart(heads, single_root), "the closest projective one or one found by a beam"
+    log.warning(
+        "a tree of %d words is replaced by %s, which need not be the closest one of MH4 parsing: an exact search would "
+        "visit more than %d configurations",
+        *(len(heads) - 1, which, CONFIGURATIONS),
+    )
     return closest
+
+
+def _closest_without_chart(heads: np.ndarray, single_root: bool) -> np.ndarray:
+    """The tree of a beam or, if it keeps more arcs of ``heads`` and its own chart fits, the closest projective one."""
+    beam = get_decoder("mh4-two", single_root, search=BEAM)
+    arcs = arc_matrix(heads)
+    trees = [beam.decode(np.zeros((len(beam.channels), *arcs.shape), np.float32), arcs).heads]
+    with suppress(ChartTooLargeError):
+        trees.append(closest_tree(heads, "projective", single_root))
+    return max(trees, key=lambda tree: np.count_nonzero(tree == heads))
 
 
 def closest_in_chart(heads: np.ndarray, single_root: bool = False) -> np.ndarray:

@@ -8,7 +8,7 @@ from mh4.data.conllu import read_conllu
 from mh4.data.sample import read_sample
 from mh4.decoders import ChartTooLargeError, InfeasibleError
 from mh4.decoders.closest import closest_tree
-from mh4.oracles.mh4 import closest_derivable, is_derivable, optimal_computation
+from mh4.oracles.mh4 import POLICIES, closest_derivable, is_derivable, optimal_computation
 from mh4.oracles.mh4_search import search_closest
 from mh4.transitions.mh4 import MH4
 
@@ -68,12 +68,33 @@ def test_beyond_the_bound_the_tree_of_the_chart_stands_in(monkeypatch, caplog):
     assert "a tree of 5 words is replaced by the closest one of the MH4 chart, which need not be" in caplog.text
     assert np.count_nonzero(closest_derivable(gold, single_root=True) == 0) == 1
 
-    def too_large(*_):
-        raise ChartTooLargeError
 
-    monkeypatch.setattr("mh4.oracles.mh4.closest_tree", too_large)
-    one, several = (np.count_nonzero(closest_derivable(gold, single_root) == 0) for single_root in (True, False))
-    assert one == 1 < several
+@pytest.fixture
+def without_search_or_chart(monkeypatch):
+    def small(heads, tree_class, single_root):
+        if tree_class == "mh4":
+            raise ChartTooLargeError
+        return closest_tree(heads, tree_class, single_root)
+
+    monkeypatch.setattr("mh4.oracles.mh4.search_closest", lambda heads, single_root: None)
+    monkeypatch.setattr("mh4.oracles.mh4.closest_tree", small)
+
+
+def test_beyond_the_chart_a_beam_stands_in(without_search_or_chart, caplog):
+    gold = np.array([-1, 4, 0, 0, 2, 1])
+    one, several = (closest_derivable(gold, single_root) for single_root in (True, False))
+    assert np.count_nonzero(one == 0) == 1 < np.count_nonzero(several == 0)
+    assert is_derivable(several)
+    assert (several == gold).sum() >= (closest_tree(gold, "projective", single_root=False) == gold).sum()
+    assert "a tree of 5 words is replaced by the closest projective one or one found by a beam" in caplog.text
+
+
+def test_beyond_the_chart_the_closest_projective_tree_stands_in_for_a_worse_one(without_search_or_chart, monkeypatch):
+    monkeypatch.setattr("mh4.oracles.mh4.BEAM", "greedy")
+    gold = np.array([-1, 4, 5, 0, 0, 0])  # greedy search keeps no arc of it
+    expected = closest_tree(gold, "projective", single_root=False)
+    assert (expected == gold).sum() - 1 == 3
+    assert closest_derivable(gold).tolist() == expected.tolist()
 
 
 def test_the_search_visits_as_many_configurations_as_it_may():
@@ -113,6 +134,14 @@ def test_the_sample_is_rebuilt(tmp_path):
             sentence.padded_heads, single_root=True
         )
     assert derivable > 0
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_heads_may_be_a_list(policy):
+    gold = [-1, 6, 8, 7, 0, 2, 4, 5, 1, 3]
+    assert not is_derivable(gold)
+    assert closest_derivable(gold).tolist() == closest_derivable(np.array(gold)).tolist()
+    assert optimal_computation(gold, policy=policy) == optimal_computation(np.array(gold), policy=policy)
 
 
 def test_bad_gold_trees_are_errors():
