@@ -1,6 +1,7 @@
 """The tree of a class that is closest to a given tree."""
 
 import threading
+from contextlib import nullcontext
 from functools import cache
 
 import numpy as np
@@ -62,7 +63,7 @@ def closest_tree(heads: np.ndarray, tree_class: str | Decoder, single_root: bool
     Raises
     ------
     ChartTooLargeError
-        The tree is not in the class, and the chart would take more than the decoder's memory limit.
+        The tree is not in the class (or too long to tell), and the chart exceeds the decoder's memory limit.
     InfeasibleError
         ``single_root``, but the sentence has no words.
     ValueError
@@ -75,12 +76,23 @@ def closest_tree(heads: np.ndarray, tree_class: str | Decoder, single_root: bool
     n = len(heads) - 1
     if single_root and n == 0:
         raise InfeasibleError("a sentence without words has no tree")
-    # Projective trees are in all classes. Whether a tree is in MH4 only its decoder can tell.
+    # Projective trees are in all classes.
     within = tree_class == "all" or is_projective(heads) or (tree_class == "1ec" and is_one_endpoint_crossing(heads))
     if within and (not single_root or np.count_nonzero(heads[1:] == 0) == 1):
         return heads.astype(np.int32)
     scores = np.zeros((len(decoder.channels), n + 2, n + 2), np.float32)
-    if decoder.chart_bytes(n) <= LARGE_CHART:
+    with nullcontext() if decoder.chart_bytes(n) <= LARGE_CHART else _one_large_chart:
+        if tree_class == "mh4" and _can_derive(decoder, scores, heads):
+            return heads.astype(np.int32)
         return decoder.decode(scores, _bonus(heads)).heads
-    with _one_large_chart:
-        return decoder.decode(scores, _bonus(heads)).heads
+
+
+def _can_derive(decoder: Decoder, scores: np.ndarray, heads: np.ndarray) -> bool:
+    """Whether the decoder can build a tree; False if the sentence is too long to find out."""
+    if 2 * scores.nbytes > decoder.memory_limit:  # the items of the derivation take about as much
+        return False
+    try:
+        decoder.derive_batch(scores[None], [heads])
+    except InfeasibleError:
+        return False
+    return True

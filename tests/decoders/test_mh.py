@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive_mh import best_score, derivations, enumerated_scores, run_transitions
 
-from mh4.decoders import InfeasibleError, get_decoder
+from mh4.decoders import ChartTooLargeError, InfeasibleError, get_decoder
 from mh4.decoders.closest import closest_tree
 from mh4.decoders.trees import is_tree
 
@@ -216,6 +216,20 @@ def test_every_projective_tree_is_its_own_closest_tree():
     decoder = get_decoder("mh3", single_root=False)
     for tree in np.unique(heads, axis=0):
         assert closest_tree(tree, decoder).tolist() == tree.tolist()
+
+
+@pytest.mark.parametrize("single_root", [False, True])
+def test_a_tree_of_the_class_too_long_for_the_chart_is_its_own_closest_tree(single_root):
+    chain = np.arange(-1, 1300)
+    chain[4:6] = 2, 3  # 2 → 4 and 3 → 5 cross
+    assert not get_decoder("mh4-two").fits(1300)
+    assert closest_tree(chain, "mh4", single_root).tolist() == chain.tolist()
+    chain[700] = 0  # a second child of the root
+    if single_root:
+        with pytest.raises(ChartTooLargeError, match="1300 words"):
+            closest_tree(chain, "mh4", single_root)
+    else:
+        assert closest_tree(chain, "mh4", single_root).tolist() == chain.tolist()
 
 
 @pytest.mark.parametrize("name", ["mh4-two", "mh4-hybrid"])
