@@ -133,7 +133,7 @@ class Decoder(ABC):
         arc_bonus : float32 (N, N), optional
             ``arc_bonus[h, d]`` is added once when arc h → d is built; −inf forbids the arc.
 
-        Both may be float64, or tensors of PyTorch, on any device; values of −3.4e38 and less count as −inf. A large
+        Both may be float64, or tensors of PyTorch, on any device; values of −3.3e38 and less count as −inf. A large
         constant on all arcs to a word, or on all channels of a group in `shared`, costs no precision; nor do large
         numbers that no derivation can avoid, such as finite masks, or that cancel out.
 

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 LARGE = 1024.0  # scores of parts above it are large; sums of smaller ones leave float32 enough digits
-LOWEST = float(np.float32(-3.4e38))  # this and lower numbers count as −inf: masks may use float32's lowest number
+LOWEST = float(np.float32(-3.3e38))  # this and lower numbers count as −inf: the lowest of float32 and bfloat16 do
 
 Axis = Literal["row", "column", "all"]
 Group = Sequence[tuple[str, Axis]]

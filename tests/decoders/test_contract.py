@@ -298,7 +298,7 @@ def test_two_words_that_only_the_root_may_head_are_infeasible_with_one_root_chil
 
 
 @every_decoder
-@pytest.mark.parametrize("mask", [-1e6, -1e9, -1e30, -3.4e38])
+@pytest.mark.parametrize("mask", [-1e6, -1e9, -1e30, -3.3e38])
 @pytest.mark.parametrize("n", [2, 5])
 def test_a_large_negative_number_forbids_as_infinity_does(name, n, mask):
     """Only the root may head word 2; keeping other words from the root must not cost the scores their precision."""
@@ -312,7 +312,7 @@ def test_a_large_negative_number_forbids_as_infinity_does(name, n, mask):
 
 
 @pytest.mark.parametrize("name", ["1ec", "1ec-first-order"])
-@pytest.mark.parametrize("forbidden", [-np.inf, -3.4e38])
+@pytest.mark.parametrize("forbidden", [-np.inf, -3.3e38])
 def test_that_there_is_no_tree_with_one_root_child_is_soon_found_out(name, forbidden, monkeypatch):
     decoder = get_decoder(name)
     fill, fills = type(decoder)._fill, []
@@ -431,6 +431,20 @@ def test_tensors_of_any_type_are_converted(dtype):
     forest = decoder.forest(tensor, bonus)
     assert np.allclose(forest.marginals, decoder.marginals(scores))
     assert np.allclose(forest.margins.values, decoder.margins(scores).values)
+
+
+@every_decoder
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_the_lowest_number_of_a_tensor_is_a_mask(name, dtype):
+    torch = pytest.importorskip("torch")
+    decoder, n = get_decoder(name), 4
+    scores = torch.tensor(random_scores(decoder, n, 0, ties=True)).to(getattr(torch, dtype))
+    bonus = torch.zeros(n + 2, n + 2, dtype=scores.dtype)
+    bonus[1:, 2] = torch.finfo(scores.dtype).min
+    expected = decoder.decode(scores, np.where(bonus.double().numpy() < 0, -np.inf, 0))
+    for found in (decoder.decode(scores, bonus), decoder.decode_batch(scores[None], [n], bonus[None])[0]):
+        assert found.heads[2] == 0
+        assert found.score == expected.score
 
 
 def test_masks_and_complex_scores_are_errors():
