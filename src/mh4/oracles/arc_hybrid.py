@@ -31,6 +31,7 @@ from mh4.transitions.arrays.arc_hybrid import REDUCES, SHIFT, move, window
 from mh4.transitions.arrays.state import DEPTH, FRONT, LEFT, NONE, RIGHT, TRANSITION, WORDS
 
 from .costs import CHILDREN, STATIC, children_of, write_static_costs
+from .flat_arrays import check_arcs
 from .optimal_step import UNREACHABLE, OptimalStep
 
 
@@ -133,6 +134,7 @@ def _checked(configuration: Configuration, gold: np.ndarray) -> np.ndarray:
     stack, front = configuration.stack, configuration.front
     if stack[:1] != (0,) or front > len(tree) or any(a >= b for a, b in pairwise((*stack, front))):
         raise ValueError(f"not a configuration of {configuration.n} words: {configuration!r}")
+    check_arcs(configuration, front, stack)
     return tree
 
 

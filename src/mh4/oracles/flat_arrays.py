@@ -1,12 +1,13 @@
 """Configurations and gold trees as flat arrays for compiled loops, and the checks that the oracles share."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
 from mh4.decoders.trees import checked_tree
+from mh4.transitions.transition_system import ConfigurationWithArcs
 
 
 def whole_numbers(values: np.ndarray, dtype: type[np.signedinteger[Any]], what: str) -> np.ndarray:
@@ -17,6 +18,17 @@ def whole_numbers(values: np.ndarray, dtype: type[np.signedinteger[Any]], what: 
     if array is not given and not np.array_equal(array, given):
         raise ValueError(f"{what} must be {np.dtype(dtype)}: {given.tolist()}")
     return array
+
+
+def check_arcs(configuration: ConfigurationWithArcs, front: int, stack: Collection[int] = ()) -> None:
+    """ValueError if a configuration holds arcs that no computation can have made; arcs may be missing.
+
+    Each word before ``front`` that is not in the stack may have one head, any other position of the sentence.
+    """
+    n, dependents = configuration.n, {dependent for _, dependent in configuration.arcs}
+    sound = len(dependents) == len(configuration.arcs) and dependents.isdisjoint(stack)
+    if not sound or any(not (0 < d < front and 0 <= h <= n and h != d) for h, d in configuration.arcs):
+        raise ValueError(f"not a configuration of {n} words: {configuration!r}")
 
 
 def flat_golds(golds: Sequence[np.ndarray], sentences: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

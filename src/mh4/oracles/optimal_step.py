@@ -7,7 +7,10 @@ from typing import Generic, NamedTuple
 
 import numpy as np
 
-from mh4.transitions.transition_system import ConfigurationWithArcs, T
+from mh4.transitions import arc_eager, arc_standard
+from mh4.transitions.transition_system import T
+
+from .flat_arrays import check_arcs
 
 UNREACHABLE = -(2**30)
 """In int32 score arrays: the transition does not apply, or it leads to no final configuration."""
@@ -47,11 +50,15 @@ class OptimalStep(NamedTuple, Generic[T]):
 
     @staticmethod
     def with_arcs_made(
-        transitions: Sequence[str], scores: np.ndarray, configuration: ConfigurationWithArcs, gold: np.ndarray
+        transitions: Sequence[str],
+        scores: np.ndarray,
+        configuration: arc_standard.Configuration | arc_eager.Configuration,
+        gold: np.ndarray,
     ) -> OptimalStep[str]:
         """Make a step from the numbers of gold arcs still to be made, to which those made already are added."""
         if len(gold) != configuration.n + 1:
             raise ValueError(f"the configuration has {configuration.n} words, but the gold tree has {len(gold) - 1}")
+        check_arcs(configuration, configuration.front, configuration.stack)
         made = configuration.gold_arcs(gold)
         reached = np.where(scores > UNREACHABLE, scores + made, scores)
         return OptimalStep.from_array(transitions, reached, configuration.n)

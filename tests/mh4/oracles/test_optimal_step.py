@@ -4,6 +4,9 @@ import pytest
 from mh4.decoders.one_endpoint_crossing.trees import parts_of_tree
 from mh4.oracles import arc_eager, arc_hybrid, arc_standard, covington, lr_spine
 from mh4.oracles.optimal_step import UNREACHABLE, OptimalStep, best_transitions
+from mh4.transitions.arc_eager import Configuration as ArcEagerConfiguration
+from mh4.transitions.arc_standard import Configuration as ArcStandardConfiguration
+from mh4.transitions.covington import Configuration as CovingtonConfiguration
 from mh4.transitions.registry import TRANSITION_SYSTEMS
 
 NAMES = ("shift", "reduce_left", "reduce_right")
@@ -73,3 +76,40 @@ def test_configurations_that_int32_would_change_are_none(wrong):
 def test_a_list_of_heads_is_a_gold_tree(name, oracle):
     configuration, gold = TRANSITION_SYSTEMS[name].initial(2), [-1, 0, 1]
     assert oracle.optimal_step(configuration, gold) == oracle.optimal_step(configuration, np.array(gold))
+
+
+IMPOSSIBLE = {
+    "a word of the remaining input": {(2, 1), (3, 4)},
+    "two heads": {(2, 1), (3, 1)},
+    "a word beyond the sentence": {(2, 9)},
+    "a head beyond the sentence": {(9, 1)},
+    "a negative position": {(2, -3)},
+    "its own head": {(1, 1)},
+}
+
+
+@pytest.mark.parametrize("arcs", IMPOSSIBLE.values(), ids=IMPOSSIBLE)
+def test_arcs_that_cannot_have_been_made_are_errors(arcs):
+    gold, arcs = np.array([-1, 2, 0, 2, 3, 3]), frozenset(arcs)
+    of_standard = ArcStandardConfiguration((0, 2), 3, 5, arcs)
+    of_eager = ArcEagerConfiguration((0, 2), "RR", 3, 5, arcs)
+    of_covington = CovingtonConfiguration(2, 3, 5, arcs)
+    for ask, configuration in (
+        (arc_standard.optimal_step, of_standard),
+        (arc_hybrid.optimal_step, of_standard),
+        (arc_hybrid.loss, of_standard),
+        (arc_eager.optimal_step, of_eager),
+        (arc_eager.normalized.optimal_step, of_eager),
+        (covington.optimal_step, of_covington),
+        (covington.loss, of_covington),
+    ):
+        with pytest.raises(ValueError, match="not a configuration of 5 words"):
+            ask(configuration, gold)
+
+
+def test_words_of_the_stack_have_no_heads_but_arcs_may_be_missing():
+    gold = np.array([-1, 2, 0, 2, 3, 3])
+    assert arc_standard.optimal_step(ArcStandardConfiguration((0, 3), 4, 5), gold).score == 2
+    for oracle in (arc_standard, arc_hybrid):
+        with pytest.raises(ValueError, match="not a configuration of 5 words"):
+            oracle.optimal_step(ArcStandardConfiguration((0, 2), 3, 5, frozenset({(0, 2)})), gold)

@@ -19,7 +19,7 @@ from mh4.decoders.trees import checked_tree
 from mh4.transitions.covington import TRANSITIONS, Configuration
 from mh4.transitions.transition_system import NO_HEAD
 
-from ..flat_arrays import flat_golds, whole_numbers
+from ..flat_arrays import check_arcs, flat_golds, whole_numbers
 from ..optimal_step import UNREACHABLE, OptimalStep
 from .loss import is_configuration, loss_on_arrays, topmost_words
 from .static import shortest_computation
@@ -65,7 +65,7 @@ def flat_configurations(
     """Pairs (configuration, sentence) as heads, lefts, rights and sentences, for `step_scores_batch`."""
     pairs = list(configurations)
     return (
-        np.concatenate([np.empty(0, np.int32), *(configuration.heads() for configuration, _ in pairs)]),
+        np.concatenate([np.empty(0, np.int32), *(_heads(configuration) for configuration, _ in pairs)]),
         np.array([configuration.left for configuration, _ in pairs], np.int32),
         np.array([configuration.right for configuration, _ in pairs], np.int32),
         np.array([sentence for _, sentence in pairs], np.int64),
@@ -119,7 +119,13 @@ def step_scores_batch(
 def loss(configuration: Configuration, gold: np.ndarray) -> int:
     """The smallest number of wrong heads in any tree that can be reached (Theorem 1)."""
     tree = _checked(configuration, gold)
-    return int(loss_on_arrays(configuration.heads(), configuration.left, configuration.right, tree))
+    return int(loss_on_arrays(_heads(configuration), configuration.left, configuration.right, tree))
+
+
+def _heads(configuration: Configuration) -> np.ndarray:
+    """The heads by the arcs made so far; ValueError unless they are words of the sentence, one for each dependent."""
+    check_arcs(configuration, configuration.n + 1)
+    return configuration.heads()
 
 
 def _checked(configuration: Configuration, gold: np.ndarray) -> np.ndarray:
@@ -127,7 +133,7 @@ def _checked(configuration: Configuration, gold: np.ndarray) -> np.ndarray:
     tree = np.ascontiguousarray(checked_tree(gold), np.int32)
     if configuration.n != len(tree) - 1:
         raise ValueError(f"the configuration has {configuration.n} words, but the gold tree has {len(tree) - 1}")
-    if not is_configuration(configuration.heads(), configuration.left, configuration.right):
+    if not is_configuration(_heads(configuration), configuration.left, configuration.right):
         raise ValueError(f"not a configuration of {configuration.n} words: {configuration!r}")
     return tree
 
