@@ -103,7 +103,7 @@ class Forest:
     decoder : Decoder
     scores, arc_bonus
         See `Decoder.decode`. Sums use them in float64.
-    temperature : float
+    temperature : float, or any number or tensor with one element
         Sums divide scores by it: towards 0 the best derivation has probability 1, towards infinity all derivations are
         equally probable.
 
@@ -122,6 +122,7 @@ class Forest:
         arc_bonus: np.ndarray | None = None,
         temperature: float = 1.0,
     ) -> None:
+        temperature = float(plain_array(temperature).item())  # numbers of other types would round the sums
         if not (isfinite(temperature) and temperature > 0):
             raise ValueError(f"the temperature must be positive; got {temperature}")
         self.decoder = decoder

@@ -1,6 +1,8 @@
 """Results of a forest are the same whether computed alone or after others, in any order."""
 
 import itertools
+from decimal import Decimal
+from fractions import Fraction
 
 import enumerated
 import naive_mh
@@ -87,6 +89,20 @@ def test_nothing_is_allowed(name):
     assert forest.k_best(3) == []
     if name in SPANNED:
         assert (forest.span(1, 2), forest.span(0, 5)) == (0.0, -np.inf)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", ["mst", "mh4-hybrid"])
+def test_a_temperature_may_be_a_number_of_any_type(name):
+    torch = pytest.importorskip("torch")
+    decoder = get_decoder(name)
+    scores, bonus = problem(name, 5, 0)
+    expected = decoder.forest(scores, bonus, 0.75)
+    tensors = (torch.tensor(0.75, dtype=torch.bfloat16), torch.nn.Parameter(torch.tensor([0.75])))
+    for temperature in (np.float16(0.75), np.float32(0.75), Fraction(3, 4), Decimal("0.75"), *tensors):
+        forest = decoder.forest(scores, bonus, temperature)
+        assert flat(forest.part_marginals) == flat(expected.part_marginals)
+        assert flat(forest.sample(3, rng=0)) == flat(expected.sample(3, rng=0))
 
 
 def test_short_forms_say_the_same():
