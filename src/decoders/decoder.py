@@ -144,8 +144,8 @@ class Decoder(ABC):
         ChartTooLargeError
             The chart exceeds the memory limit.
         ValueError
-            Wrong shape; a mask instead of numbers to add; complex numbers; NaN, +inf or numbers too large to sum,
-            beyond 2^121 / N.
+            Wrong shape; a mask instead of numbers to add; masked arrays; complex numbers; NaN, +inf or numbers too
+            large to sum, beyond 2^121 / N.
         """
         checked, bonus = self._checked(scores, arc_bonus)
         found = self._best(checked, bonus)

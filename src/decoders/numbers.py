@@ -80,19 +80,24 @@ def check_numbers(scores, arc_bonus):
 
 
 def plain_array(values: Any) -> np.ndarray:
-    """An array of numpy; tensors of PyTorch may lie on any device, require gradients, and be in bfloat16."""
+    """An array of numpy; tensors of PyTorch may lie on any device, require gradients, and be in bfloat16.
+
+    ValueError: a masked array, whose mask would be lost.
+    """
     if hasattr(values, "detach"):  # PyTorch, which this package does not import
         values = values.detach().cpu()
         values = values.float() if str(values.dtype) == "torch.bfloat16" else values
+    if hasattr(values, "filled"):
+        raise ValueError("scores and arc_bonus must not be masked arrays; write array.filled(-np.inf)")
     return np.asarray(values)
 
 
 def own_array(values: np.ndarray, dtype: type[np.floating[Any]] = np.float32) -> np.ndarray:
     """The array as the kernels are compiled for it: of that type, C order, writable (though they only read).
 
-    ValueError: Numbers are complex.
+    ValueError: Numbers are complex; a masked array.
     """
-    if getattr(values, "dtype", None) != dtype:
+    if type(values) is not np.ndarray or values.dtype != dtype:
         values = plain_array(values)
         if values.dtype.kind == "c":
             raise ValueError(f"scores and arc_bonus must be real numbers; got {values.dtype}")

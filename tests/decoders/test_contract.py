@@ -459,6 +459,25 @@ def test_masks_and_complex_scores_are_errors():
         decoder.decode(scores[None])
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_masked_arrays_are_errors(dtype):
+    decoder = get_decoder("eisner")
+    scores, bonus = random_scores(decoder, 3, 0).astype(dtype), random_bonus(3, 0).astype(dtype)
+    masked, masked_bonus = np.ma.masked_less(scores, 0), np.ma.masked_less(bonus, 0)
+    heads = decoder.decode(scores, bonus).heads
+    for ask in (
+        lambda: decoder.decode(masked),
+        lambda: decoder.decode(scores, masked_bonus),
+        lambda: decoder.forest(masked),
+        lambda: decoder.decode_batch(masked[None], [3]),
+        lambda: decoder.decode_together(scores[None], [3], masked_bonus[None]),
+        lambda: decoder.derive_batch(masked[None], [heads]),
+        lambda: decoder.marginals(scores, masked_bonus),
+    ):
+        with pytest.raises(ValueError, match=r"masked arrays; write array\.filled\(-np\.inf\)"):
+            ask()
+
+
 def test_kernels_are_not_compiled_again_for_read_only_arrays():
     decoder = get_decoder("eisner")
     scores = random_scores(decoder, 3, 0)
