@@ -10,6 +10,7 @@ from mh4.data.sentence import Sentence
 from mh4.decoders.closest import closest_tree
 from mh4.oracles.mh4 import closest_derivable
 from mh4.oracles.registry import STATIC_ORACLES, get_oracle, optimal_computation
+from mh4.transitions.covington import Covington
 from mh4.transitions.lr_spine import Transition
 from mh4.trees.computations import write_computations
 
@@ -39,6 +40,13 @@ def test_the_computation_builds_an_optimal_tree(system, policy, treebank):
         elif system == "mh4":
             closest = closest_derivable(sentence.padded_heads)
         assert arcs == np.count_nonzero(closest[1:] == sentence.heads)
+
+
+def test_a_computation_of_covington_is_not_run_again_to_count_arcs(monkeypatch):
+    """Its steps grow with the square of the number of words, and each takes linear time."""
+    monkeypatch.delattr(Covington, "apply")
+    transitions, arcs = optimal_computation(np.arange(-1, 100), "covington")
+    assert (len(transitions), arcs) == (199, 100)
 
 
 def spine_transition(name):
