@@ -438,8 +438,10 @@ def test_of_benchmarks(monkeypatch):
     where = ["--device", "cpu", "--threads", 2, "--json"]
     chosen = ["--decoder", "mst", *where]
     run("bench", "train", "t", "--preset", "fast", "--set", "patience=99", "--steps", 7, *chosen)
-    run("bench", "parse", "m", "t", "--repeats", 4, *chosen)
-    run("bench", "text", "m", "t", "--copies", 6, *chosen)
+    run("bench", "parse", "m", "t", "--repeats", 4, *where)
+    run("bench", "parse", *chosen)
+    run("bench", "text", "m", "t", "--copies", 6, *where)
+    run("bench", "text", *chosen)
     run("bench", "serve", "m", "t", "--clients", "2,4", "--seconds", 0.5, *where)
     settings = {**PRESETS["fast"], "patience": "99"}
     assert "patience" in PRESETS["fast"]
@@ -448,7 +450,9 @@ def test_of_benchmarks(monkeypatch):
         ("measure_decoders", ["mst", "mh3"], [3, 6], 5, 0.5),
         ("measure_certainty", ["mst", "mh3"], [3, 6], 5, 0.5),
         ("time_training", treebank, "mst", 7, "cpu", 2, settings),
-        ("time_parsing", model, treebank, "mst", 4, "cpu", 2),
-        ("measure_text", model, treebank, "mst", 6, "cpu", 2),
+        ("time_parsing", model, treebank, "mh4-hybrid", 4, "cpu", 2),
+        ("time_parsing", None, None, "mst", 3, "cpu", 2),
+        ("measure_text", model, treebank, "mh4-hybrid", 6, "cpu", 2),
+        ("measure_text", None, None, "mst", 8, "cpu", 2),
         ("measure_serving", model, treebank, [2, 4], 0.5, "cpu", 2),
     ]

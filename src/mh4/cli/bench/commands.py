@@ -30,7 +30,9 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 RepeatsOption = Annotated[int, typer.Option(min=3, help="Maximum number of decodes to time per sentence length.")]
 ModelArgument = Annotated[Path | None, typer.Argument(help="Model folder.", show_default="an untrained model")]
 ParsedArgument = Annotated[Path | None, typer.Argument(help="CoNLL-U file.", show_default="the sample")]
-UntrainedOption = Annotated[DecoderName, typer.Option(help="Decoder of the untrained model.")]
+UntrainedOption = Annotated[
+    DecoderName | None, typer.Option(help="Decoder of the untrained model.", show_default=DEFAULT_DECODER.value)
+]
 
 
 def _numbers(what: str, text: str) -> list[int]:
@@ -41,6 +43,13 @@ def _numbers(what: str, text: str) -> list[int]:
     if not numbers or min(numbers) < 1:
         raise ValueError(f"{what} must be positive numbers separated by commas; got {text!r}")
     return numbers
+
+
+def _untrained(model: Path | None, decoder: DecoderName | None) -> str:
+    """The decoder of the untrained model; ValueError if one is named although a model is given."""
+    if model is not None and decoder is not None:
+        raise ValueError(f"--decoder is for the untrained model; leave out the option or the model {model}")
+    return (decoder or DEFAULT_DECODER).value
 
 
 @bench_app.command(name="decoders")
@@ -115,7 +124,7 @@ def bench_train(
 def bench_parse(
     model: ModelArgument = None,
     treebank: ParsedArgument = None,
-    decoder: UntrainedOption = DEFAULT_DECODER,
+    decoder: UntrainedOption = None,
     repeats: Annotated[int, typer.Option(min=1, help="Runs; the median is reported.")] = 3,
     device: DeviceOption = Device.auto,
     threads: ThreadsOption = None,
@@ -125,7 +134,7 @@ def bench_parse(
     from .stages import stage_table, time_parsing
 
     set_threads(threads)
-    results = time_parsing(model, treebank, decoder.value, repeats, device.value, threads)
+    results = time_parsing(model, treebank, _untrained(model, decoder), repeats, device.value, threads)
     _print(results, as_json, stage_table)
 
 
@@ -133,7 +142,7 @@ def bench_parse(
 def bench_text(
     model: ModelArgument = None,
     treebank: ParsedArgument = None,
-    decoder: UntrainedOption = DEFAULT_DECODER,
+    decoder: UntrainedOption = None,
     copies: Annotated[int, typer.Option(min=1, help="Number of copies of the treebank's text to annotate.")] = 8,
     device: DeviceOption = Device.auto,
     threads: ThreadsOption = None,
@@ -146,7 +155,8 @@ def bench_text(
     from .text import measure_text, text_table
 
     set_threads(threads)
-    _print(measure_text(model, treebank, decoder.value, copies, device.value, threads), as_json, text_table)
+    results = measure_text(model, treebank, _untrained(model, decoder), copies, device.value, threads)
+    _print(results, as_json, text_table)
 
 
 @bench_app.command(name="serve")

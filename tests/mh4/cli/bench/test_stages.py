@@ -3,8 +3,10 @@
 from types import SimpleNamespace
 from unittest.mock import MagicMock, call
 
+import pytest
 import torch
 
+from mh4.cli import app
 from mh4.cli.bench import stages
 from mh4.parsers.network import NetworkParser
 
@@ -36,3 +38,9 @@ def test_batches_are_measured_after_those_to_warm_up(monkeypatch):
     found = stages.time_training(None, "mst", 10)
     assert (found["steps"], found["words"]) == (10, 20)
     assert prepared == [(epoch, i) for epoch in range(3) for i in range(4)][:11]
+
+
+@pytest.mark.parametrize("command", ["parse", "text"])
+def test_a_model_has_a_decoder_of_its_own(command, tmp_path):
+    with pytest.raises(ValueError, match="--decoder is for the untrained model; leave out the option or the model"):
+        app(["bench", command, str(tmp_path), "--decoder", "mst"], standalone_mode=False)
