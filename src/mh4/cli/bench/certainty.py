@@ -29,13 +29,15 @@ COLUMNS = {
 
 
 def _questions(decoder: Decoder, scores: np.ndarray) -> dict[str, Callable[[], Any]]:
-    """The methods of a decoder to measure, bound to ``scores``, by name; ``decode`` comes first."""
+    """The methods of a decoder whose charts fit into memory, bound to ``scores``, by name; ``decode`` comes first."""
+    n = scores.shape[1] - 2
     asked: dict[str, Callable[[], Any]] = {"decode": partial(decoder.decode, scores)}
-    if decoder.has_outside_pass:
-        asked["max_marginals"] = partial(decoder.max_marginals, scores)
-    asked["margins"] = partial(decoder.margins, scores)
-    asked["k_best"] = partial(decoder.k_best, scores, TREES)
-    if decoder.has_marginals:
+    if decoder.outside_bytes(n) <= decoder.memory_limit:
+        if decoder.has_outside_pass:
+            asked["max_marginals"] = partial(decoder.max_marginals, scores)
+        asked["margins"] = partial(decoder.margins, scores)
+        asked["k_best"] = partial(decoder.k_best, scores, TREES)
+    if decoder.has_marginals and decoder.sums_bytes(n) <= decoder.memory_limit:
         asked["part_marginals"] = partial(decoder.part_marginals, scores)
         asked["log_partition"] = partial(decoder.log_partition, scores)
     return asked
@@ -46,7 +48,8 @@ def measure_certainty(
 ) -> dict[str, Any]:
     """Measure CPU time (one thread) and memory of a decoder's methods, see `COLUMNS`, on random normal scores.
 
-    The methods of a decoder take turns, so that a drift in the machine's speed affects all of them.
+    The methods of a decoder take turns, so that a drift in the machine's speed affects all of them. Lengths and methods
+    whose charts do not fit into memory are left out; ValueError if no length fits.
 
     Parameters
     ----------
@@ -71,6 +74,8 @@ def measure_certainty(
     for n in track(lengths, "asking"):
         for name in names:
             decoder = get_decoder(name)
+            if not decoder.fits(n):
+                continue
             scores = generator.standard_normal((len(decoder.channels), n + 2, n + 2), dtype=np.float32)
             timed = [Timed(what, ask, clock=time.thread_time) for what, ask in _questions(decoder, scores).items()]
             for _ in range(0, repeats, BLOCK):
@@ -83,6 +88,8 @@ def measure_certainty(
                 "ratios": {what: seconds / decode for what, seconds in medians.items()},
                 "memory": decoder.outside_bytes(n) / decoder.chart_bytes(n) if decoder.has_outside_pass else None,
             }
+    if not any(results.values()):
+        raise ValueError("no chart of these lengths fits into memory")
     return results
 
 

@@ -28,6 +28,17 @@ def test_what_is_asked_is_what_a_decoder_has():
     assert results["mst"]["3"]["memory"] is None
 
 
+def test_what_does_not_fit_into_memory_is_left_out(monkeypatch):
+    decoders = {name: get_decoder(name, memory_limit=limit) for name, limit in (("mst", 2**30), ("mh3", 2500))}
+    monkeypatch.setattr("mh4.cli.bench.certainty.get_decoder", decoders.get)
+    assert decoders["mh3"].outside_bytes(6) > 2500 > decoders["mh3"].chart_bytes(6)
+    results = measure_certainty(["mst", "mh3"], [6, 60], repeats=3)
+    assert [(name, list(rows)) for name, rows in results.items()] == [("mst", ["6", "60"]), ("mh3", ["6"])]
+    assert results["mh3"]["6"]["ratios"] == {}
+    with pytest.raises(ValueError, match="no chart of these lengths fits into memory"):
+        measure_certainty(["mh3"], [60], repeats=3)
+
+
 def test_the_table_says_what_is_not_there():
     lines = bench("--decoders", "mh3,mst").splitlines()
     assert [line.split()[:2] for line in lines[2:]] == [
