@@ -27,6 +27,7 @@ from .derivation import (
     PartMarginals,
     Solved,
     UnsupportedError,
+    memory_size,
 )
 from .forest import Forest, Sums, cheapest_heads, marginals_by_decoding, margins_by_decoding
 from .k_best import NearlyBest
@@ -133,9 +134,10 @@ class Decoder(ABC):
         arc_bonus : float32 (N, N), optional
             ``arc_bonus[h, d]`` is added once when arc h → d is built; −inf forbids the arc.
 
-        Both may be float64, or tensors of PyTorch, on any device; values of −3.3e38 and less count as −inf. A large
-        constant on all arcs to a word, or on all channels of a group in `shared`, costs no precision; nor do large
-        numbers that no derivation can avoid, such as finite masks, or that cancel out.
+        Both may be float64, or tensors of PyTorch, on any device; values of −3.3e38 and less count as −inf. Numbers
+        of up to 1024 are added as they are, in float32, so their sums are rounded to its 24 bits. A larger constant on
+        all arcs to a word, or on all channels of a group in `shared`, costs no precision; nor do larger numbers that no
+        derivation can avoid, such as finite masks, or that cancel out.
 
         Raises
         ------
@@ -156,8 +158,8 @@ class Decoder(ABC):
         n = len(arc_bonus) - 2
         if not self.fits(n):
             raise ChartTooLargeError(
-                f"{self.name}: the chart of {n} words takes {self.chart_bytes(n) / 2**30:.1f} GiB, "
-                f"the limit is {self.memory_limit / 2**30:.1f} GiB"
+                f"{self.name}: the chart of {n} words takes {memory_size(self.chart_bytes(n))}, "
+                f"the limit is {memory_size(self.memory_limit)}"
             )
         heads = np.empty(n + 1, np.int32)
         heads[0] = -1

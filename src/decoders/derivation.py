@@ -15,6 +15,11 @@ class ChartTooLargeError(ValueError):
     """The chart of this sentence would take more than the decoder's memory limit."""
 
 
+def memory_size(size: int) -> str:
+    """A number of bytes for messages, such as ``2.0 GiB`` or, below 1 GiB, ``51.2 MiB``."""
+    return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{size / 2**20:.1f} MiB"
+
+
 class UnsupportedError(ValueError):
     """This decoder does not support the operation."""
 

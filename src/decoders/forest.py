@@ -24,6 +24,7 @@ from .derivation import (
     PartMarginals,
     Solved,
     UnsupportedError,
+    memory_size,
 )
 from .k_best import NearlyBest, Next, k_best_trees, next_by_margins
 from .lanes import lent
@@ -383,8 +384,8 @@ class Forest:
         decoder = self.decoder
         if size > decoder.memory_limit:
             raise ChartTooLargeError(
-                f"{decoder.name}: the charts for {what} of {self._words} words take {size / 2**30:.1f} GiB, "
-                f"the limit is {decoder.memory_limit / 2**30:.1f} GiB"
+                f"{decoder.name}: the charts for {what} of {self._words} words take {memory_size(size)}, "
+                f"the limit is {memory_size(decoder.memory_limit)}"
             )
 
 

@@ -214,13 +214,26 @@ def test_an_outside_pass_takes_little_more_than_two_charts(name):
         assert decoder.chart_bytes(n) < decoder.outside_bytes(n) <= 2.2 * decoder.chart_bytes(n)
 
 
+@pytest.mark.parametrize(
+    ("n", "limit", "sizes"),
+    [
+        (50, 1 << 19, r"takes 0\.\d MiB, the limit is 0\.5 MiB"),
+        (1300, 3 << 29, r"takes \d\.\d GiB, the limit is 1\.5 GiB"),
+    ],
+)
+def test_errors_show_sizes_in_a_unit_that_fits(n, limit, sizes):
+    decoder = get_decoder("mh4-two", memory_limit=limit)
+    with pytest.raises(ChartTooLargeError, match=sizes):
+        decoder.decode(np.zeros((7, n + 2, n + 2), np.float32))
+
+
 def test_no_room_for_an_outside_pass():
     decoder = get_decoder("mh4-hybrid")
     scores, bonus = problem("mh4-hybrid", 20, 0)
     decoder.memory_limit = decoder.outside_bytes(20) - 1
     assert decoder.fits(20)
     for ask in (decoder.max_marginals, decoder.margins, lambda scores, bonus: decoder.k_best(scores, 2, bonus)):
-        with pytest.raises(ChartTooLargeError, match="of 20 words take"):
+        with pytest.raises(ChartTooLargeError, match=r"of 20 words take \d\.\d MiB, the limit is \d\.\d MiB"):
             ask(scores, bonus)
 
 
