@@ -1,6 +1,5 @@
 """Options, consoles and messages that several commands share."""
 
-import codecs
 import os
 import re
 import sys
@@ -17,7 +16,7 @@ from rich.console import Console
 from typer.core import TyperCommand
 
 from mh4.data.errors import DataError, Errors
-from mh4.data.files import is_standard_input, named_path, open_input
+from mh4.data.files import is_descriptor, named_path, open_input
 from mh4.decoders import decoder_names
 from mh4.machine import available_threads
 from mh4.parsers.request import Request
@@ -37,7 +36,7 @@ _ARGUMENT = re.compile(rf'(?<![\w=])(?P<name>{_NAMES})=(?P<value>True|False|\d+|
 _OPTION_NAMES = {"format": "input", "treebank": "as"}
 
 _COLUMNS = 10  # of CoNLL-U
-_LINE = 1 << 16  # bytes read of a line
+_LINE = 1 << 16  # bytes of a line that are held
 
 DecoderName = StrEnum("DecoderName", {name: name for name in decoder_names()})  # type: ignore[misc]
 DEFAULT_DECODER = DecoderName("mh4-hybrid")
@@ -189,15 +188,19 @@ def set_threads(threads: int | None) -> None:
 
 def check_conllu(path: str | Path, advice: str) -> None:
     """Raise a DataError, with advice, if a regular file begins like text, not CoNLL-U; other inputs are not read."""
-    if is_standard_input(path) or (os.path.exists(path) and not os.path.isfile(path)):
+    if is_descriptor(path) or (os.path.exists(path) and not os.path.isfile(path)):
         return
+    number = 0
     with open_input(path) as stream:
-        for number, line in enumerate(iter(lambda: stream.readline(_LINE), b""), start=1):
-            content = line.removeprefix(codecs.BOM_UTF8)
-            if content.strip() and not content.startswith(b"#"):
-                if b"\t" not in content and len(content.split()) != _COLUMNS:
+        while line := stream.readline(_LINE):
+            number += 1
+            content = line.decode(errors="replace").lstrip("\ufeff")
+            if content.strip() and not content.startswith("#"):
+                if "\t" not in content and len(content.split()) != _COLUMNS:
                     raise DataError(f"{path}:{number}: is not CoNLL-U ({advice})")
                 return
+            while line and not line.endswith(b"\n"):  # the rest of a long comment
+                line = stream.readline(_LINE)
 
 
 def error_policy(skip_bad: bool) -> Errors:

@@ -20,7 +20,7 @@ from rich.progress import (
 )
 from rich.progress import Progress as RichBars
 
-from mh4.data.files import open_input
+from mh4.data.files import is_descriptor, open_input
 from mh4.machine import Terminated
 
 from .options import messages, say
@@ -60,9 +60,9 @@ def track(steps: Iterable[T], description: str, total: int | None = None) -> Ite
 def words_bar(inputs: Sequence[str], form: str = "conllu") -> Iterator[Callable[[Count], None]]:
     """Yield a function that shows how much has been parsed: words, words per second and, for files, the time left.
 
-    The length of standard input is unknown; the elapsed time is shown instead.
+    The length of standard input is unknown, even if it is a file; the elapsed time is shown instead.
     """
-    files = messages.is_terminal and all(Path(path).is_file() for path in inputs)
+    files = messages.is_terminal and all(Path(path).is_file() and not is_descriptor(path) for path in inputs)
     total = sum(count_words(path, form) for path in inputs) if files else None
     ending = (TaskProgressColumn(), TimeRemainingColumn()) if files else (TimeElapsedColumn(),)
     speed = TextColumn("{task.completed:,.0f} words, {task.fields[speed]:,.0f} words/s")

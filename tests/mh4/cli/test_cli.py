@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 import mh4
 from mh4.cli import app
-from mh4.cli.options import in_options, named_files
+from mh4.cli.options import check_conllu, in_options, named_files
 from mh4.data.conllu import read_conllu
 from mh4.decoders import decoder_names
 
@@ -400,7 +400,9 @@ def test_nothing_is_loaded_where_files_are_wrong(run, small_treebanks, tmp_path,
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("start", ["", "\n", "# a heading\n", "\ufeff"])
+@pytest.mark.parametrize(
+    "start", ["", "\n", "\u00a0\n", "# a heading\n", f"# {70000 * '#'}\n", "\ufeff", "\ufeff\ufeff"], ids=len
+)
 @pytest.mark.parametrize("text", ["The dog barks.", "Barks", "1984 was a year.", "12 men"])
 def test_text_is_known_before_the_model_is_loaded(start, text, run, tmp_path, monkeypatch):
     monkeypatch.setattr("mh4.api.Parser", None)
@@ -408,6 +410,13 @@ def test_text_is_known_before_the_model_is_loaded(start, text, run, tmp_path, mo
     path.write_text(start + text + "\n", encoding="utf-8")
     line = 1 + start.count("\n")
     fails_with_one_line(run("parse", tmp_path, path), f"article.txt:{line}: is not CoNLL-U (--text {path} parses text")
+
+
+@pytest.mark.parametrize("start", ["\u00a0\n", f"# {200000 * 'é'}\n", "\ufeff\ufeff"], ids=len)
+def test_conllu_is_known_whatever_comes_before_its_first_word(start, tmp_path):
+    path = tmp_path / "long.conllu"
+    path.write_text(start + GOOD, encoding="utf-8")
+    check_conllu(path, "advice")
 
 
 def test_what_may_be_conllu_is_left_to_its_reader(run, small_model, tmp_path):

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import os
 
 import pytest
 from rich.console import Console
@@ -46,6 +47,21 @@ def test_words_of_a_file_in_percent_and_of_a_pipe_without(screen, small_treebank
             on_progress(Count(1, words // 2))
         assert (f"{words // 2:,} words" in screen.getvalue()) == screen.terminal
         assert ("%" in screen.getvalue()) == (percent and screen.terminal)
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"])
+def test_a_file_as_standard_input_is_left_to_its_reader(screen, small_treebanks, monkeypatch, name):
+    before = os.dup(0)
+    try:
+        with open(small_treebanks[1]) as file:
+            os.dup2(file.fileno(), 0)
+            monkeypatch.setattr("sys.stdin", file)
+            with progress.words_bar([name]):
+                assert file.read() == small_treebanks[1].read_text()
+    finally:
+        os.dup2(before, 0)
+        os.close(before)
+    assert "%" not in screen.getvalue()
 
 
 def test_the_name_of_what_is_downloaded_is_shown_as_it_is(screen):
