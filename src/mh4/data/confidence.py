@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import inf, isinf, isnan
+from math import inf, isinf, isnan, nan
 from typing import Any, Self
 
 import numpy as np
@@ -84,11 +85,17 @@ class Confidence:
 
     @classmethod
     def of_entries(cls, words: Sequence[Mapping[str, Any]], tree: float | None = None) -> Self | None:
-        """Restore a confidence from its `entries`; None if there are none. TypeError, ValueError: not numbers."""
+        """Restore a confidence from its `entries`; None if there are none.
+
+        TypeError, ValueError, OverflowError: A value is not a number, or a next head is not a word of the sentence.
+        """
         columns: dict[str, np.ndarray] = {}
         for key, name in _KEYS.items():
-            unknown, kind = (-1, np.int32) if key == "next_head" else (np.nan, np.float64)
-            values = [inf if word.get(key, unknown) is None else word.get(key, unknown) for word in words]
+            values: list[float]
+            if key == "next_head":
+                kind, values = np.int32, [_next_head(word.get(key), len(words)) for word in words]
+            else:
+                kind, values = np.float64, [inf if (v := word.get(key, nan)) is None else float(v) for word in words]
             if any(key in word for word in words) or name in ("margins", "runners_up", "relations"):
                 columns[name] = np.array(values, kind)
         known = any(key in word for word in words for key in _KEYS)
@@ -105,6 +112,15 @@ class Confidence:
         losses = self.losses[:, word - 1]
         others = np.arange(len(losses)) != self.runners_up[word - 1]  # sorts the runner-up before heads of equal cost
         return [(h, float(losses[h])) for h in np.lexsort((others, losses)).tolist() if losses[h] < np.inf]
+
+
+def _next_head(given: Any, n: int) -> int:
+    """The runner-up among the heads 0 … n; -1 for None."""
+    if given is None:
+        return -1
+    if not 0 <= (head := int(given)) <= n:
+        raise ValueError(f"next_head {reprlib.repr(given)} is out of range 0…{n}")
+    return head
 
 
 def with_entries(misc: str, entries: dict[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""Sentences as dictionaries for JSON, with the keys of Stanza's `to_dict`, and back."""
+"""Sentences as objects of the library `conllu`, and as dictionaries with the keys of Stanza's `to_dict`, and back."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from operator import index
 from typing import Any, NamedTuple
+
+from conllu.models import Metadata, Token, TokenList
+from conllu.parser import DEFAULT_FIELD_PARSERS, DEFAULT_FIELDS, parse_comment_line
 
 from .confidence import Confidence
 from .edits import checked_comment
@@ -40,6 +43,21 @@ def records(sentence: Any) -> list[dict[str, Any]]:
     return found
 
 
+def token_list(lines: Iterable[str]) -> TokenList:
+    """The lines of a sentence as an object of the library `conllu`, whose own reader also splits at two spaces."""
+    metadata, tokens = Metadata(), []
+    for line in lines:
+        if line.startswith("#"):
+            metadata.update(parse_comment_line(line))
+            continue
+        fields, token = line.removesuffix("\r").split("\t"), Token()
+        for column, name in enumerate(DEFAULT_FIELDS):
+            parse = DEFAULT_FIELD_PARSERS.get(name)
+            token[name] = parse(fields, column) if parse else fields[column]
+        tokens.append(token)
+    return TokenList(tokens, metadata, default_fields=DEFAULT_FIELDS)
+
+
 class Read(NamedTuple):
     """A sentence read from a dictionary: CoNLL-U lines, offsets of its tokens in the text, and what CoNLL-U lacks."""
 
@@ -56,7 +74,7 @@ def read_dictionary(data: Any) -> Read:
 
     Raises
     ------
-    TypeError, ValueError
+    TypeError, ValueError, OverflowError
         Something has the wrong type, a token has no text, or a value cannot stand in its column.
     """
     if not isinstance(data, Mapping):

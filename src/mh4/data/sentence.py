@@ -8,8 +8,8 @@ from functools import cached_property
 from math import isfinite
 from typing import Any, NamedTuple, overload
 
-import conllu
 import numpy as np
+from conllu.models import TokenList
 
 from .annotation import Annotation
 from .blocks import STRIDE, Block, find_comment, read_block, sentence_name, text_blocks
@@ -19,7 +19,7 @@ from .edits import changed_comments, replace_column, replace_heads, with_comment
 from .errors import DataError, counted, located, quote
 from .exchange import Exchanged
 from .guesses import SENTENCE
-from .records import read_dictionary, records
+from .records import read_dictionary, records, token_list
 from .spaces import NO_SPACE, Spaced, spans_in_line, spans_in_text
 from .values import DEPREL, DEPS, FEATS, FORM, LEMMA, MISC, UPOS, XPOS, value_problem
 from .word import Token, Word
@@ -436,9 +436,9 @@ class Sentence(Exchanged, Sequence[Word]):
         """The sentence in the CoNLL-U format, closed by a blank line, with "\\n" as line end."""
         return "".join(line.removesuffix("\r") + "\n" for line in self.lines) + "\n"
 
-    def to_tokenlist(self) -> conllu.TokenList:
+    def to_tokenlist(self) -> TokenList:
         """The sentence as an object of the library `conllu`."""
-        return conllu.parse(self.to_conllu())[0]
+        return token_list(self.lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Comments, tokens and score, ready for JSON; unknown values and infinite scores are left out.
@@ -462,7 +462,7 @@ class Sentence(Exchanged, Sequence[Word]):
         """
         try:
             lines, spans, score, confidence = read_dictionary(data)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise located(source, None, sentence_name(None, number), str(error)) from None
         block = Block(b"", [f"{line}\n".encode() for line in lines], b"\n", 0)
         sentence = cls.from_block(block, source, number)

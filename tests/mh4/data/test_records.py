@@ -112,6 +112,12 @@ def test_offsets_in_a_text_that_was_parsed_stay(segmenter):
     assert again == document
 
 
+def test_a_next_head_may_be_unknown():
+    sentence = Sentence.from_json('{"tokens": [{"id": 1, "text": "a", "head": 0, "margin": 1, "next_head": null}]}')
+    assert sentence.confidence.runners_up.tolist() == [-1]
+    assert str(sentence.draw())
+
+
 WORD = {"id": 1, "text": "a"}
 
 
@@ -139,6 +145,14 @@ WORD = {"id": 1, "text": "a"}
         ([{**WORD, "text": "\ud800"}], "is not valid Unicode"),
         ([{**WORD, "start_char": "x"}], "object cannot be interpreted as an integer"),
         ([{**WORD, "margin": "x"}], "could not convert string to float"),
+        ([{**WORD, "margin": 10**400}], "int too large to convert to float"),
+        ([{**WORD, "margin": [1, 2]}], "not 'list'"),
+        ([{**WORD, "next_head": 2}], "next_head 2 is out of range 0…1"),
+        ([{**WORD, "next_head": -1}], "next_head -1 is out of range 0…1"),
+        ([{**WORD, "next_head": 1 << 31}], "next_head 2147483648 is out of range 0…1"),
+        ([{**WORD, "next_head": float("inf")}], "cannot convert float infinity to integer"),
+        ({"tokens": [WORD], "score": 10**400}, "int too large to convert to float"),
+        ({"tokens": [{**WORD, "margin": 1}], "tree_confidence": 10**400}, "int too large to convert to float"),
         ({"tokens": [WORD], "score": "x"}, "could not convert string to float"),
         ({"tokens": [WORD], "comments": "# x"}, "comments must be a list of lines"),
         ({"tokens": [WORD], "comments": ["x"]}, "'x' is not a comment"),

@@ -182,8 +182,19 @@ def test_conllu_as_text(sentence):
     assert mixed.comments == sentence.comments
 
 
-def test_objects_of_the_conllu_library(sentence):
-    assert sentence.to_tokenlist() == conllu.parse(EXAMPLE)[0]
+def test_objects_of_the_conllu_library():
+    text = EXAMPLE.replace("  ", " ")
+    found, expected = Sentence.from_conllu(text).to_tokenlist(), conllu.parse(text)[0]
+    assert (found, found.metadata) == (expected, expected.metadata)
+    assert found.serialize() == expected.serialize()
+
+
+def test_several_spaces_in_a_value_stay_in_objects_of_the_conllu_library():
+    line = "1\ta  b\tc  d\tX\tx\tA=b\t0\troot\t0:root\tE=f  g|H=  i"
+    found = Sentence.from_conllu(f"# text = a  b\n{line}\n").to_tokenlist()
+    assert [found[0][name] for name in ("id", "form", "lemma", "xpos")] == [1, "a  b", "c  d", "x"]
+    assert [found[0][name] for name in ("head", "deps", "misc")] == [0, [("root", 0)], {"E": "f  g", "H": "  i"}]
+    assert Sentence.from_conllu(found.serialize()).lines == ("# text = a  b", line)
 
 
 @pytest.mark.parametrize("score", [np.nan, np.inf, -np.inf])
