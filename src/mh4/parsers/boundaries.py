@@ -113,7 +113,8 @@ class JointSegmenter(Segmenter):
     segmenter
         Finds the tokens.
     tree_scores
-        Returns float (S,), the score of the best tree of each sentence.
+        Returns float (S,), the score of the best tree of each sentence. Where it is NaN, the segmenter alone decides
+        about all spans that overlap with the sentence, directly or through others.
     """
 
     def __init__(self, segmenter: NeuralSegmenter, tree_scores: Callable[[Sequence[Sentence]], np.ndarray]) -> None:
@@ -140,7 +141,13 @@ class JointSegmenter(Segmenter):
         places = zip(spans.starts[contested].tolist(), spans.stops[contested].tolist(), strict=True)
         words = [list(chain.from_iterable(forms[start:stop])) for start, stop in places]
         sentences = [Sentence.of_columns(own, ["_"] * len(own), (), Layout()) for own in words]
-        values[contested] += self._tree_scores(sentences) - SENTENCE_COST
+        scores = self._tree_scores(sentences)
+        covers = np.bincount(spans.starts + 1, minlength=len(odds) + 2) - np.bincount(
+            spans.stops, minlength=len(odds) + 2
+        )
+        groups = np.cumsum(np.cumsum(covers) == 0)[spans.starts[contested]]  # no span covers the border of two groups
+        known = ~np.isin(groups, groups[np.isnan(scores)])
+        values[contested[known]] += scores[known] - SENTENCE_COST
         return best_ends(values, spans, len(odds))
 
 

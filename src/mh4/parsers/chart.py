@@ -105,11 +105,13 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
 
     @torch.inference_mode()
     def tree_scores(self, sentences: Sequence[Sentence], treebank: str | None = None) -> np.ndarray:
-        """float64 (S,): the score of the best tree of each sentence."""
-        found = np.empty(len(sentences))
+        """float64 (S,): the score of the best tree of each sentence; NaN where its chart does not fit into memory."""
+        found = np.full(len(sentences), np.nan)
         request = Request(predict=HEADS, treebank=treebank)
+        fitting = [i for i, sentence in enumerate(sentences) if self.decoder.fits(len(sentence))]
         with settings_put_aside():
-            for indices in self.batches(sentences):
+            for batch in self.batches([sentences[i] for i in fitting]):
+                indices = [fitting[i] for i in batch]
                 own = [sentences[i] for i in indices]
                 trees = self.find_heads(self.start_scores(self.encode(own, treebank)), own, request)
                 found[indices] = [one.trees[0].score for one in trees]
@@ -168,9 +170,9 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
         return self.label_bonus * (of_predicted - of_gold).sum()
 
     def segmenter_for(self, request: Request) -> Segmenter:
+        if request.boundaries == "segmenter" or not self.decoder.exact:
+            return super().segmenter_for(request)
         segmenter = require_segmenter(self.segmenter)
-        if request.boundaries == "segmenter":
-            return segmenter
         if not isinstance(segmenter, NeuralSegmenter):
             raise ValueError(
                 "the UDPipe segmenter of this model has no probabilities to combine with trees; train the model again"

@@ -159,6 +159,20 @@ def test_a_sentence_costs_something():
     assert asked({1: 1.3, 2: 1.2}) == 1
 
 
+def test_the_segmenter_decides_alone_where_a_score_is_unknown():
+    """Scores of other spans, however high, are not compared with none."""
+    scores = {"a": 100.0, "B": 100.0, "C": 100.0, "aB": 100.0, "BC": 100.0, "aBC": np.nan}
+    joint = JointSegmenter(Proposing(), lambda own: np.array([scores["".join(one.forms)] for one in own]))
+    assert [one.text for one in joint.cut("a B\n\na B C\n\na B")] == ["a", "B", "a B C", "a", "B"]
+
+
+def test_charts_that_do_not_fit_have_no_score(text_model):
+    parser = mh4.load(text_model, device="cpu", threads=1)
+    sentences = [mh4.Sentence(["Zub"] * length) for length in (2, 30, 3)]
+    parser.limit_charts(parser.decoder.chart_bytes(10))
+    assert np.isnan(parser.tree_scores(sentences)).tolist() == [False, True, False]
+
+
 def test_text_comes_back_and_is_parsed(parser, tmp_path):
     path = tmp_path / "text.txt"
     path.write_text(TEXT, encoding="utf-8")
@@ -192,6 +206,9 @@ def test_scores_are_those_of_the_best_trees(parser):
 def test_who_cannot_choose_says_so(parser, text_model, older_text_model, small_model):
     with pytest.raises(ValueError, match="need a single model with an exact decoder"):
         mh4.load(text_model, text_model, device="cpu")("Zub ulv.", boundaries="joint")
+    for search in ("beam:2", "greedy"):
+        with pytest.raises(ValueError, match="need a single model with an exact decoder"):
+            mh4.load(text_model, device="cpu", search=search)("Zub ulv.", boundaries="joint")
     with pytest.raises(ValueError, match="UDPipe segmenter of this model has no probabilities"):
         mh4.load(older_text_model, device="cpu")("Zub ulv.", boundaries="joint")
     with pytest.raises(ValueError, match="it has no segmenter"):
