@@ -22,7 +22,9 @@ TREE = "tree_confidence"
 DIGITS = 3
 _OF_FIRST = ("newdoc", "newpar", "parallel_id")  # comments that only the first of k trees keeps
 _SENT_ID = re.compile(r"#\s*sent_id\s*=\s*(\S.*)")
-_OF_TREE = re.compile(rf"#\s*{TREE}\s*=")
+# What an earlier parse wrote; other values of these names are the user's.
+_OF_TREE = re.compile(rf"#\s*{TREE}\s*=\s*[0-9.]+\s*")
+_ENTRY = re.compile(rf"({WORD}|{HEAD}|{MARGIN})=[0-9]+(\.[0-9]{{1,{DIGITS}}})?|{NEXT_HEAD}=[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,8 @@ def with_confidence(sentence: Sentence) -> Sentence:
 
 def without_confidence(sentence: Sentence) -> Sentence:
     """Return the sentence without the MISC entries and the comment that `with_confidence` writes."""
-    if any(map(_OF_TREE.match, sentence.comments)):
-        sentence = sentence.changed_comments(lambda comment: None if _OF_TREE.match(comment) else comment)
+    if any(map(_OF_TREE.fullmatch, sentence.comments)):
+        sentence = sentence.changed_comments(lambda comment: None if _OF_TREE.fullmatch(comment) else comment)
     if any(name in misc for misc in sentence.misc if misc != "_" for name in (WORD, MARGIN)):
         sentence = sentence.replace(misc=[_forgotten(misc) for misc in sentence.misc])
     return sentence
@@ -89,8 +91,7 @@ def _entries(found: Confidence, i: int) -> dict[str, str]:
 
 
 def _forgotten(misc: str) -> str:
-    kept = [entry for entry in misc.split("|") if entry.partition("=")[0] not in (WORD, HEAD, MARGIN, NEXT_HEAD)]
-    return "|".join(kept) or "_"
+    return "|".join(entry for entry in misc.split("|") if not _ENTRY.fullmatch(entry)) or "_"
 
 
 def shown(number: float) -> str:

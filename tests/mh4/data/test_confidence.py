@@ -7,7 +7,14 @@ import pytest
 
 from mh4.data.annotation import Annotation
 from mh4.data.confidence import Confidence, with_entries
-from mh4.data.confidence_columns import Output, least_certain, ranked, read_confidence, with_confidence
+from mh4.data.confidence_columns import (
+    Output,
+    least_certain,
+    ranked,
+    read_confidence,
+    with_confidence,
+    without_confidence,
+)
 from mh4.data.sentence import Sentence
 
 TEXT = """\
@@ -166,6 +173,16 @@ def test_what_an_earlier_parser_said_goes(parsed):
         misc=["Gloss=the|Zeta=1", "_", "b|A=2", "_"], comments=noted.comments[:-1]
     )
     assert with_confidence(noted) == noted
+
+
+def test_entries_and_comments_of_others_stay_under_the_same_names():
+    misc = "Confidence=high|Margin=wide|Margin=3.14159|Margin=1cm|NextHead=x|NextHead|MarginX=1"
+    comments = ("# tree_confidence = low", "# tree_confidence")
+    sentence = Sentence(["a"]).replace(misc=[misc], comments=comments)
+    assert without_confidence(sentence) == sentence
+    both = sentence.replace(misc=[f"Confidence=1|{misc}|Margin=12.5|NextHead=0"])
+    both = both.replace(comments=[*comments, "# tree_confidence = 0.125"])
+    assert without_confidence(both) == sentence
 
 
 @pytest.mark.parametrize("least", ["0.9", True, [0.9]])
