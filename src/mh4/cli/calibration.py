@@ -20,6 +20,7 @@ from .options import (
     error_policy,
     named_files,
     output,
+    print_whole,
     report_skipped,
     request_option,
     say,
@@ -29,6 +30,8 @@ from .options import (
 if TYPE_CHECKING:
     from mh4.parsers.request import ParseOptions
     from mh4.trees.reliability import CalibrationReport
+
+_WIDEST = 30  # columns for a word or the name of a sentence
 
 
 def calibrate(
@@ -77,6 +80,7 @@ def uncertain(
     from rich.table import Table
 
     from mh4.data.confidence_columns import least_certain
+    from mh4.data.drawing import cut, printable
     from mh4.parsers.registry import load
 
     set_threads(threads)
@@ -96,11 +100,11 @@ def uncertain(
     for column in ("place", "sentence", "word", "form", "head", "relation", "confidence", "next head"):
         table.add_column(column, justify="right" if column in ("word", "confidence") else "left", no_wrap=True)
     for word in words:
-        table.add_row(
-            *(f"{word.source}:{word.line}", word.sentence, str(word.id), word.form, word.head, word.deprel),
-            *(f"{word.confidence:.3f}", word.next_head),
-        )
-    output.print(table)
+        texts = word.sentence, word.form, word.head, word.deprel, word.next_head
+        sentence, form, head, relation, next_head = (cut(printable(text), _WIDEST) for text in texts)
+        place, confidence = f"{printable(word.source)}:{word.line}", f"{word.confidence:.3f}"
+        table.add_row(place, sentence, str(word.id), form, head, relation, confidence, next_head)
+    print_whole(table)
 
 
 def evaluate_calibration(gold: str, system: str, as_json: bool, plot: Path | None) -> None:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 from rich.console import Console
@@ -22,9 +22,13 @@ from mh4.machine import available_threads
 from mh4.parsers.request import Request
 from mh4.training import presets
 
+if TYPE_CHECKING:
+    from rich.table import Table
+
 # No markup or emoji: names and words may contain brackets, or be ":dog:". Piped output is not cut to the width of a
 # terminal.
 WIDE = 1000
+_ANY_WIDTH = 1 << 20
 output = Console(markup=False, emoji=False, width=None if sys.stdout is not None and sys.stdout.isatty() else WIDE)
 messages = Console(stderr=True, markup=False, emoji=False)
 
@@ -154,6 +158,13 @@ def say(text: str, style: str | None = None) -> None:
         messages.print(text, style=style, highlight=False, soft_wrap=True)
     except OSError:
         discard(sys.stderr)
+
+
+def print_whole(table: "Table") -> None:
+    """Print a table at its natural width, even on a narrower terminal, so that no cell is cut."""
+    unlimited = output.options.update(max_width=_ANY_WIDTH)
+    output.width = max(output.width, output.measure(table, options=unlimited).maximum)
+    output.print(table)
 
 
 def discard(stream: TextIO) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import Device, DeviceOption, ThreadsOption, output, say, set_threads
+from .options import Device, DeviceOption, ThreadsOption, print_whole, say, set_threads
 from .progress import bytes_bar
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ def download(
 def _list_models(source: Source) -> None:
     from rich.table import Table
 
+    from mh4.data.drawing import printable
     from mh4.parsers.packages.cache import installed
 
     table = Table(box=None, pad_edge=False)
@@ -84,11 +85,14 @@ def _list_models(source: Source) -> None:
         here = installed(entry.name)
         state = "" if here is None else "yes" if here.sha256 == entry.sha256 else "an older version"
         size = f"{entry.size / 1e6:.1f}"
-        table.add_row(entry.name, " ".join(entry.languages), size, entry.licence or "unknown", state)
-    output.print(table)
+        languages, licence = printable(" ".join(entry.languages)), printable(entry.licence or "unknown")
+        table.add_row(entry.name, languages, size, licence, state)
+    print_whole(table)
 
 
 def _tell_licence(entry: Entry) -> None:
+    from mh4.data.drawing import printable
     from mh4.parsers.packages.card import licence_line
 
-    say(licence_line(entry.licence), style="yellow" if entry.non_commercial or entry.licence is None else None)
+    style = "yellow" if entry.non_commercial or entry.licence is None else None
+    say(printable(licence_line(entry.licence)), style=style)

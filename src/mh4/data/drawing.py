@@ -99,7 +99,7 @@ def draw_text(
         if d in doubtful:
             arc = arc.replace("─", "╌")
             label = f"{label}{' ' * (label_space - cell_len(label))}{doubtful[d]}" if label else doubtful[d]
-        word = _cut(word, word_space)
+        word = cut(word, word_space)
         padding = " " * (word_space - cell_len(word) + 2) if label else ""
         if markup:
             from rich.markup import escape as escape_markup
@@ -399,12 +399,16 @@ def printable(text: str) -> str:
     return "".join(map(shown, text))
 
 
-def _cut(text: str, columns: int) -> str:
+def cut(text: str, columns: int) -> str:
+    """Shorten a text to a number of columns of a terminal; the last one is then "…"."""
     if cell_len(text) <= columns:
         return text
-    while cell_len(text) > columns - 1:
-        text = text[:-1]
-    return text + "…"
+    size = 0
+    for place, character in enumerate(text):
+        size += cell_len(character)
+        if size >= columns:
+            return text[:place] + "…"
+    return text
 
 
 def _extent(text: str, size: int) -> float:

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 import mh4
 from mh4.cli import app
-from mh4.cli.options import check_conllu, in_options, named_files
+from mh4.cli.options import check_conllu, in_options, named_files, output
 from mh4.data.conllu import read_conllu
 from mh4.decoders import decoder_names
 
@@ -618,6 +618,21 @@ def test_how_sure_a_parser_is(small_model, small_treebanks, tmp_path, run):
     assert len(table) == 8
     assert listed[0]["form"] in table[1]
     assert run("uncertain", small_model, gold, "--keep-heads", "--json").stdout == b""  # every head is given
+
+
+def test_uncertain_words_can_be_found_on_narrow_terminals(small_model, small_treebanks, tmp_path, run, monkeypatch):
+    path = tmp_path / f"a-treebank-with-a-name-of-many-letters-{'x' * 60}.conllu"
+    rows = [f"1\t{'long' * 300}\t_\t_\t_\t_\t_\t_\t_\t_", "2\ta\u2028b\x1b[31m\u0085\t_\t_\t_\t_\t_\t_\t_\t_"]
+    path.write_text(f"# sent_id = {'s' * 2000}\n" + "\n".join(rows) + "\n\n", encoding="utf-8")
+    assert run("calibrate", small_model, small_treebanks[1]).returncode == 0
+    monkeypatch.setattr(output, "_width", 80)
+    header, *table = run("uncertain", small_model, path).stdout.decode().rstrip("\n").split("\n")
+    assert sorted(line.split()[0] for line in table) == [f"{path}:2", f"{path}:3"]
+    assert "next head" in header
+    long, short = sorted(table)
+    assert f" {'long' * 7}l… " in long
+    assert "a\ufffdb\ufffd[31m\ufffd" in short
+    assert not any(character in long + short for character in "\x1b\u2028\u0085")
 
 
 def test_several_trees_and_words_left_out(small_model, small_treebanks, tmp_path, run):

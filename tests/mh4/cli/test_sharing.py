@@ -6,6 +6,7 @@ import pytest
 from command_line import fails_with_one_line
 from paths import GOLDEN_FOLDER
 
+from mh4.cli.options import output
 from mh4.service.served_models import ServedModels
 
 DEV = GOLDEN_FOLDER / "models" / "chart" / "dev.conllu"
@@ -42,6 +43,18 @@ def test_from_a_model_to_a_downloaded_model_that_commands_know(model, run):
     assert run("parse", "--ensemble", "xx", model, "-", stdin=DEV.read_bytes()).returncode == 0
     assert run("calibrate", "xx", DEV).returncode == 0
     assert run("parse", "xx", DEV, "--confidence").stdout != expected
+
+
+def test_names_are_whole_and_nothing_of_an_index_controls_the_terminal(model, run, monkeypatch):
+    name = 90 * "x"
+    run("package", model, "-o", "zoo/", "--licence", "CC BY 4.0 \x1b[31m", "--name", name)
+    monkeypatch.setattr(output, "_width", 40)
+    listed = run("download", "--index", "zoo").stdout.decode()
+    assert listed.splitlines()[1].startswith(f"{name}  ")
+    assert "CC BY 4.0 \ufffd[31m" in listed
+    told = run("download", name, "--index", "zoo").stderr.decode()
+    assert "CC BY 4.0 \ufffd[31m" in told
+    assert "\x1b" not in listed + told
 
 
 def test_a_licence_that_nobody_knows(model, run):
