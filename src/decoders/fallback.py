@@ -18,9 +18,10 @@ WIDTH = 16  # of the beam that stands in for a chart
 class Fallback(Decoder):
     """A decoder with a stand-in for sentences whose chart does not fit, or whose beam dies out.
 
-    A beam of `WIDTH` stands in for the chart of a transition system, `MST` on the arc scores alone for other charts. If
-    a beam finds no derivation without forbidden parts, the chart is used. If that does not fit, the result is the tree
-    of allowed arcs that is closest to the one the beam finds without the arc bonus. Such a tree has no parts.
+    A beam of `WIDTH` stands in for the chart of a transition system, `MST` on the arc scores alone for others, and
+    the chart for a wider beam that does not fit. If a beam finds no derivation without forbidden parts, the chart is
+    used. If that does not fit, the result is the tree of allowed arcs that is closest to the one the beam finds without
+    the arc bonus. Such a tree has no parts.
 
     Parameters
     ----------
@@ -44,13 +45,16 @@ class Fallback(Decoder):
             self._instead = BeamSearch(type(self._chart), WIDTH, decoder.single_root)
 
     def instead(self, n: int) -> str | None:
-        """The stand-in that decodes n words, "mst" or "beam:16"; None if the decoder itself does."""
-        if self.decoder.fits(n):
+        """What decodes n words, "mst", "beam:16" or "the exact chart"; None if the decoder itself does."""
+        chosen = self._chosen(n)
+        if chosen is self.decoder:
             return None
-        return f"beam:{WIDTH}" if isinstance(self._instead, BeamSearch) else self._instead.name
+        if chosen is self._chart:
+            return "the exact chart"
+        return f"beam:{WIDTH}" if isinstance(chosen, BeamSearch) else chosen.name
 
     def _chosen(self, n: int) -> Decoder:
-        return self.decoder if self.decoder.fits(n) else self._instead
+        return next((own for own in (self.decoder, self._chart) if own.fits(n)), self._instead)
 
     def chart_bytes(self, n: int) -> int:
         return self._chosen(n).chart_bytes(n)
@@ -94,7 +98,7 @@ class Fallback(Decoder):
 
     def _unsure(self, n: int) -> str | None:
         stand_in = self.instead(n)
-        if stand_in is None:
+        if stand_in is None or not self.exact:
             return self.decoder._unsure(n)
         return (
             f"{n} words are too many for the chart of {self.name}; {stand_in} stands in, and its trees say nothing "

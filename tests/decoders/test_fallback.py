@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mh4.decoders import ChartTooLargeError, InfeasibleError, decoder_names, get_decoder
+from mh4.decoders import ChartTooLargeError, InfeasibleError, UnsupportedError, decoder_names, get_decoder
 from mh4.decoders.fallback import Fallback
 from mh4.decoders.trees import is_tree, mark_arcs
 
@@ -83,6 +83,21 @@ def test_a_beam_that_dies_out_leaves_it_to_the_chart(seed):
         beam.decode(scores, bonus)
     found, expected = Fallback(beam).decode(scores, bonus), beam.chart.decode(scores, bonus)
     assert (found.parts.tolist(), found.score) == (expected.parts.tolist(), expected.score)
+
+
+@pytest.mark.parametrize("room", [True, False])
+def test_a_beam_that_does_not_fit_is_replaced_by_the_chart_if_that_fits(room):
+    beam = get_decoder("mh4-hybrid", search="beam:99999999")
+    instead = beam.chart if room else get_decoder("mh4-hybrid", search="beam:16")
+    beam.chart.memory_limit = beam.chart.chart_bytes(20) - (not room)
+    scores, bonus, _ = problem(beam, 20)
+    fallback = Fallback(beam)
+    assert fallback.instead(20) == ("the exact chart" if room else "beam:16")
+    found, expected = fallback.decode(scores, bonus), instead.decode(scores, bonus)
+    assert (found.parts.tolist(), found.score) == (expected.parts.tolist(), expected.score)
+    assert fallback.forest(scores, bonus).best.score == expected.score
+    with pytest.raises(UnsupportedError, match="beam of 99999999> need not find the best tree"):
+        _ = fallback.forest(scores, bonus).margins
 
 
 @pytest.mark.parametrize("search", ["exact", "greedy"])

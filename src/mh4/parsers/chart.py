@@ -12,13 +12,14 @@ from torch.nn.functional import pad
 
 from mh4.data.annotation import Annotation
 from mh4.data.conllu import check_no_cycle
-from mh4.data.errors import DataError
+from mh4.data.errors import DataError, counted
 from mh4.data.segmenter import Segmenter
 from mh4.data.sentence import Sentence
 from mh4.decoders import ChartTooLargeError, Decoder, InfeasibleError, get_decoder
 from mh4.decoders.decoder import MARGINS_DECODES
 from mh4.decoders.fallback import Fallback
 from mh4.decoders.forest import Forest
+from mh4.decoders.search import BeamSearch
 from mh4.decoders.trees import given_heads_bonus
 from mh4.models.devices import HostCopy, decoder_threads, send
 from mh4.models.host_settings import settings_put_aside
@@ -83,6 +84,8 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
 
     def limit_charts(self, most: int) -> None:
         self.decoder.memory_limit = most
+        if isinstance(self.decoder, BeamSearch):
+            self.decoder.chart.memory_limit = most
         self.fallback = Fallback(self.decoder)
 
     def __repr__(self) -> str:
@@ -268,9 +271,11 @@ def split_scores(scores: HostCopy) -> tuple[np.ndarray, np.ndarray | None]:
 
 
 def size_warning(decoder: Decoder, sentence: Sentence, instead: str) -> str:
-    """The warning that the chart of a sentence would be too large; ``instead`` says how it was parsed."""
-    chart = f"the exact {decoder.name} chart of {len(sentence)} words would not fit into memory"
-    return f"{sentence.source}: {sentence.name}: {chart}; {instead}"
+    """The warning that the chart or beam of a sentence would be too large; ``instead`` says how it was parsed."""
+    beam = f"a beam of {decoder.width:,} configurations for" if isinstance(decoder, BeamSearch) else None
+    what = beam or f"the exact {decoder.name} chart of"
+    problem = f"{what} {counted(len(sentence), 'word')} would not fit into memory"
+    return f"{sentence.source}: {sentence.name}: {problem}; {instead}"
 
 
 def infeasible(sentence: Sentence, error: InfeasibleError, single_root: bool) -> DataError:

@@ -292,6 +292,15 @@ def test_too_long_for_the_chart_falls_back_with_one_warning(decoder, instead, de
     ]
 
 
+def test_a_beam_that_does_not_fit_is_named_in_the_warning(small_model):
+    parser = ChartParser.load(small_model, device="cpu", search="beam:99999999")
+    (warning,) = parser.attempt([Sentence.from_words(["ju"], source="a.txt")]).warnings
+    expected = "a.txt: sentence 1: a beam of 99,999,999 configurations for 1 word would not fit into memory; parsed "
+    assert warning == expected + "with the exact chart"
+    parser.limit_charts(1)
+    assert parser.attempt([Sentence.from_words(["ju"], source="a.txt")]).warnings == [expected + "with beam:16"]
+
+
 @pytest.mark.parametrize("length", [1, 300, 2000])
 def test_any_length(parser, length):
     sentence = parser(["Topebon", "rupo", "ju", "ya"] * (length // 4) or ["ju"])
