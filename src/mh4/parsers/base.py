@@ -21,7 +21,7 @@ from mh4.data.confidence_columns import Output
 from mh4.data.conllu import read_conllu
 from mh4.data.document import Document
 from mh4.data.errors import DataError, ErrorPolicy, Errors
-from mh4.data.files import atomic_output, check_apart, is_standard_input
+from mh4.data.files import atomic_output, check_apart
 from mh4.data.guesses import ATTEMPT, K_BEST, PARSER, Guided, guided
 from mh4.data.segmenter import Segmenter
 from mh4.data.sentence import Sentence
@@ -437,13 +437,13 @@ class Parser(Shared, Guided, ABC):
         target, form = output_format(target)
         check_apart(source, target)
         count = Count(0, 0)
-        ahead = isinstance(source, str | Path) and os.path.isfile(source)  # not if someone may wait for each sentence
+        ahead = isinstance(source, str | Path) and str(source) != "-" and os.path.isfile(source)
         parsed = self._open(source, request, errors, format, batch_words, ahead)
         with closing(parsed), atomic_output(target) as stream, sentence_writer(stream, form) as write:
             for given, trees in parsed:
                 for sentence in trees:
                     write(output(sentence, given if request.keep_heads else None))
-                if is_standard_input(source):
+                if isinstance(source, str | Path) and not ahead:
                     stream.flush()  # a reader may wait for this sentence
                 count = Count(count.sentences + 1, count.words + len(trees[0]))
                 if on_progress is not None:

@@ -156,10 +156,15 @@ def test_text_is_parsed_on_a_cluster(boundaries, mh4, text_model, article, tmp_p
     assert (tmp_path / "parsed" / f"{article.stem}.conllu").read_text(encoding="utf-8") == expected
 
 
-@pytest.mark.parametrize("options", [["--text", "-"], pytest.param(["--input", "horizontal"], marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "options",
+    [["--text", "-"], ["--text", "/dev/fd/0"], pytest.param(["--input", "horizontal"], marks=pytest.mark.slow)],
+)
 def test_a_paragraph_is_written_when_its_blank_line_arrives(options, text_model):
     program = [sys.executable, "-m", "mh4", "parse", str(text_model), *options]
-    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(program, stdin=pipe, stdout=pipe, stderr=pipe, env=environment) as process:
         timer = threading.Timer(60, process.kill)
         timer.start()
         os.write(process.stdin.fileno(), b"Zub ulv.\n\n" if "--text" in options else b"Zub ulv .\n")
