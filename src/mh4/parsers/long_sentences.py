@@ -33,10 +33,10 @@ def in_pieces(
 ) -> Answers:
     """Call ``answer`` on sentences, with those of more than ``longest`` words in pieces, and join its answers.
 
-    Such sentences get a warning or, if given heads are to be kept, an error, since heads may lead to another piece. The
-    root of each later piece becomes a child of the first piece's root; a relation that only children of the root have
-    (``only_root``) is replaced by `SIDE_BY_SIDE`. ``unparsable`` is `Parser.unparsable`; it looks at whole sentences,
-    so that its errors name words by their places in the file.
+    Such sentences get a warning or, if trees with given heads are requested, an error, since heads may lead to another
+    piece. The root of each later piece becomes a child of the first piece's root; a relation that only children of the
+    root have (``only_root``) is replaced by `SIDE_BY_SIDE`. ``unparsable`` is `Parser.unparsable`; it looks at whole
+    sentences, so that its errors name words by their places in the file.
     """
     if all(len(sentence) <= longest for sentence in sentences):
         return answer(sentences)
@@ -49,15 +49,16 @@ def in_pieces(
         n = len(sentence)
         if n <= longest:
             pieces.append(sentence)
-        elif request.keep_heads:
+        elif request.keep_heads and request.heads:
             errors[i] = sentence.error(f"has {n} words; heads can be kept in sentences of up to {longest} (split it)")
         elif request.heads and (error := unparsable(sentence)) is not None:
             errors[i] = error
         else:
             pieces += cut(sentence, piece)
+            below = f", below the first one's root{request.lost}" if request.heads else ""
             warnings.append(
                 f"{sentence.source}:{sentence.first_line}: {sentence.name}: of {n} words, more than {longest}, is "
-                f"parsed in pieces of at most {piece}, below the first one's root{request.lost}"
+                f"{'parsed' if request.heads else 'annotated'} in pieces of at most {piece}{below}"
             )
         stops.append(len(pieces))
     found = answer(pieces) if pieces else Answers([])

@@ -88,6 +88,18 @@ def test_heads_are_kept_up_to_the_limit_and_longer_sentences_are_named(models, t
     assert len(errors) == 1
 
 
+@pytest.mark.parametrize("keep_heads", [False, True])
+def test_without_trees_words_are_annotated_in_pieces(keep_heads):
+    def answer(pieces):
+        return Answers([Annotation(lemmas=("x",) * len(piece)) for piece in pieces])
+
+    sentence = Sentence.from_words(["a"] * 7, source="in.conllu")
+    found = in_pieces(answer, [sentence], Request(predict="lemmas", keep_heads=keep_heads), ROOT, 3)
+    assert found.annotations == [Annotation(lemmas=("x",) * 7)]
+    assert found.warnings == ["in.conllu:1: sentence 1: of 7 words, more than 3, is annotated in pieces of at most 3"]
+    assert not found.errors
+
+
 @pytest.mark.parametrize("together", [False, True])
 def test_a_missing_tag_is_named_by_its_place_in_the_file(together, tmp_path):
     tags = ["NOUN"] * (LONGEST + 1)
