@@ -33,8 +33,9 @@ def pair_files(inputs: Sequence[str | Path], output_folder: str | Path, form: st
     """Pair input files, named alone or found in folders, with their outputs ``output_folder / NAME``.
 
     A folder stands for all files below it that end in ``.conllu`` (``form`` "conllu") or ``.txt`` (other forms),
-    compressed or not, except hidden files and the contents of the output folder; outputs keep the paths below the input
-    folder. They lose ``.gz``, ``.xz`` and ``.bz2``; for other forms, ``.conllu`` replaces ``.txt`` or is appended.
+    compressed or not, except hidden files, the contents of hidden folders and those of the output folder; outputs keep
+    the paths below the input folder. They lose ``.gz``, ``.xz`` and ``.bz2``; for other forms, ``.conllu`` replaces
+    ``.txt`` or is appended.
 
     DataError: An input cannot be read or has no name, a folder holds no such file, two inputs share an output, an
     output cannot be written, or it would replace an input.
@@ -86,7 +87,7 @@ def _files(path: str | Path, form: str, output_folder: Path) -> Iterator[tuple[P
     above = {str(path): {path.resolve()}}  # by folder to visit: itself and its ancestors, against cycles of links
     for parent, folders, names in os.walk(path, onerror=_unreadable, followlinks=True):
         own = above.pop(parent)
-        below = {name: Path(parent, name).resolve() for name in sorted(folders)}
+        below = {name: Path(parent, name).resolve() for name in sorted(folders) if not name.startswith(".")}
         below = {name: folder for name, folder in below.items() if folder != output and folder not in own}
         above |= {os.path.join(parent, name): own | {folder} for name, folder in below.items()}
         folders[:] = list(below)

@@ -22,6 +22,8 @@ def corpus(tmp_path):
         "c.txt",
         "x/c.txt.xz",
         "x/y/d.conllu",
+        "x/.ipynb_checkpoints/d.conllu",
+        ".git/e.conllu",
         "conllu",
         "z/",
     )
@@ -48,6 +50,14 @@ def test_files_keep_their_places_below_a_folder(corpus, tmp_path):
     for form in ("text", "horizontal", "vertical"):
         assert places(pair_files([corpus], out, form), out) == ["c.conllu", "x/c.conllu"]
     assert not out.exists()
+
+
+def test_a_hidden_folder_that_is_named_is_read(corpus, tmp_path):
+    out = tmp_path / "out"
+    assert places(pair_files([corpus / ".git", corpus / "x" / ".ipynb_checkpoints" / "d.conllu"], out), out) == [
+        "e.conllu",
+        "d.conllu",
+    ]
 
 
 def test_links_to_folders_are_followed_but_not_in_circles(corpus, tmp_path):
