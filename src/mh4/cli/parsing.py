@@ -128,8 +128,9 @@ def parse(
         pairs = _pairs(sources, target, form.value)
         count, ready = _parse_here(folders, pairs, form.value, loading, batch_words=batch_words, **options)
     else:
-        if ensemble or target == "-":
+        if ensemble or target in ("-", "json"):
             raise ValueError("--cluster takes one model, and a folder to write to (--output)")
+        _check_folder("--cluster", target)
         if batch_words is not None:
             raise ValueError("--batch-words cannot be used with --cluster, which divides files itself")
         count, ready = _parse_there(folders[0], sources, target, cluster, form.value, **loading, **options)
@@ -205,14 +206,20 @@ def _pairs(sources: list[str], target: str, form: str) -> list[tuple[Path, str |
         what = f"{sources[0]}: is a folder" if len(sources) == 1 else f"{len(sources)} inputs"
         if output_format(target)[0] == "-":
             raise ValueError(f"{what}: parsed files need a folder (--output FOLDER or, for one input, --output FILE)")
-        named = output_format(target)[1] != "conllu" or target.endswith(".conllu")
-        if named and not os.path.exists(target):
-            raise ValueError(f"{what}: parsed files need a folder, and {target} is the name of a file")
+        _check_folder(what, target)
         return [(source, output) for source, output in pair_files(sources, target, form)]
     check_output(output_format(target)[0])
     check_input(sources[0])
     check_apart(sources[0], output_format(target)[0])
     return [(named_path(sources[0]), target)]
+
+
+def _check_folder(what: str, target: str) -> None:
+    """Raise a ValueError if the output folder of ``what`` would be named like a file."""
+    if is_folder_name(target) or os.path.exists(target):
+        return
+    if output_format(target)[1] != "conllu" or target.endswith(".conllu"):
+        raise ValueError(f"{what}: parsed files need a folder, and {target} is the name of a file")
 
 
 def _parse_all(

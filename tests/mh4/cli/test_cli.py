@@ -348,7 +348,11 @@ def test_several_inputs_need_a_folder(run, small_model, small_treebanks, tmp_pat
     fails_with_one_line(run("parse", small_model, *small_treebanks, *output), "all.conllu is the name of a file")
     fails_with_one_line(run("parse", small_model, "A kutya ugat."), "no such file (for text", "--text -")
     fails_with_one_line(run("parse", small_model, small_treebanks[0].parent), "is a folder", "--output FOLDER")
-    fails_with_one_line(run("parse", small_model, small_treebanks[0], "--cluster", "local"), "--output")
+    on_cluster = ("parse", small_model, small_treebanks[0], "--cluster", "local")
+    fails_with_one_line(run(*on_cluster), "--output")
+    fails_with_one_line(run(*on_cluster, "-o", "json"), "--output")
+    for name in ("out.json", "out.jsonl.gz", "o.conllu"):
+        fails_with_one_line(run(*on_cluster, "-o", tmp_path / name), f"{name} is the name of a file")
     both = ("--ensemble", "--cluster", "local", "-o", tmp_path)
     fails_with_one_line(run("parse", small_model, small_treebanks[0], *both), "one model")
 
