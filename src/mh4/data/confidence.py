@@ -91,13 +91,11 @@ class Confidence:
         """
         columns: dict[str, np.ndarray] = {}
         for key, name in _KEYS.items():
-            values: list[float]
             if key == "next_head":
-                kind, values = np.int32, [_next_head(word.get(key), len(words)) for word in words]
-            else:
-                kind, values = np.float64, [inf if (v := word.get(key, nan)) is None else float(v) for word in words]
-            if any(key in word for word in words) or name in ("margins", "runners_up", "relations"):
-                columns[name] = np.array(values, kind)
+                columns[name] = np.array([_next_head(word.get(key), len(words)) for word in words], np.int32)
+            elif any(key in word for word in words) or name in ("margins", "relations"):
+                values = (word.get(key, nan) for word in words)
+                columns[name] = np.array([inf if value is None else float(value) for value in values], np.float64)
         known = any(key in word for word in words for key in _KEYS)
         return cls(**columns, tree=None if tree is None else float(tree)) if known else None
 
