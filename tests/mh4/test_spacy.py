@@ -2,6 +2,8 @@
 
 import multiprocessing
 import pickle
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -147,6 +149,14 @@ def test_a_saved_pipeline_has_its_model(nlp, tmp_path, small_model):
     with pytest.raises(ValueError, match="the component has no model"):
         again("a")
     assert seen(again.from_bytes(nlp.to_bytes())(TEXT)) == expected
+
+
+def test_a_saved_pipeline_is_loaded_without_importing_mh4(nlp, tmp_path):
+    """spaCy finds the component and the tokenizer by the entry points of the installed package."""
+    nlp.to_disk(tmp_path / "nlp")
+    program = f"import spacy; print(len(spacy.load({str(tmp_path / 'nlp')!r})({TEXT!r})))"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (found.stdout, found.returncode) == (f"{len(nlp(TEXT))}\n", 0), found.stderr
 
 
 @pytest.mark.parametrize("start", ["fork", "spawn"])
