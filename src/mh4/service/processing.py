@@ -25,7 +25,7 @@ from mh4.parsers.request import ANNOTATED, HEADS, Request
 from .served_models import ServedModel
 
 LONGEST = 1000  # words of a sentence
-MOST_TREES = 100
+MOST_TREES = 100  # to find for a sentence
 _OPTIONS = {one.name: one.default for one in fields(Request)}
 OF_TOKENIZER = ("presegmented", "ranges", "normalized_spaces")  # options of UDPipe's tokenizer
 _ON, _OFF = ("", "1", "true", "yes"), ("0", "false", "no")  # values of switches
@@ -153,8 +153,8 @@ def _request(parameters: Mapping[str, str], parser: Parser) -> tuple[Request | N
     if noted.min_confidence is not None:
         options["confidence"] = options.get("confidence") or True
     request = Request(**{"predict": columns, "overwrite": True, **options})
-    if request.k_best > MOST_TREES:
-        raise ValueError(f"k_best is at most {MOST_TREES} here")
+    if request.trees > MOST_TREES:
+        raise ValueError(f"{'k_best' if request.k_best > MOST_TREES else 'among'} is at most {MOST_TREES} here")
     parser.check(request)
     return request, noted
 

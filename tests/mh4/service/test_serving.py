@@ -193,6 +193,7 @@ def test_the_whole_name_of_a_model_is_never_the_beginning_of_another(small_model
         ({"data": "a " * 1001, "input": "horizontal"}, 400, "has 1001 words, and at most 1000"),
         ({"data": "a", "input": "horizontal", "parser": "", "k_best": "x"}, 400, "k_best is a number; got 'x'"),
         ({"data": "a", "input": "horizontal", "parser": "", "k_best": "101"}, 400, "k_best is at most 100"),
+        ({"data": LINES, "parser": "", "unique": "nsubj", "among": "101"}, 400, "among is at most 100"),
         ({"data": "a", "input": "horizontal", "parser": "", "confidence": "x"}, 400, "confidence is 1 or 0; got 'x'"),
         ({"data": LINES, "tagger": "", "confidence": "", "model": "ulvari-tags"}, 400, "need trees"),
         ({"data": LINES.replace("\t_\t_\t_\t_\n", "\t1\t_\t_\t_\n"), "parser": "", "keep_heads": ""}, 400, "own head"),
