@@ -25,6 +25,7 @@ from mh4.parsers.request import ANNOTATED, HEADS, Request
 from .served_models import ServedModel
 
 LONGEST = 1000  # words of a sentence
+LONGEST_JOINT = 1 << 16  # characters of a text whose boundaries trees choose, which takes seconds
 MOST_TREES = 100  # to find for a sentence
 _OPTIONS = {one.name: one.default for one in fields(Request)}
 OF_TOKENIZER = ("presegmented", "ranges", "normalized_spaces")  # options of UDPipe's tokenizer
@@ -83,6 +84,8 @@ class Asked:
                 raise ValueError(
                     "boundaries=joint finds sentences, which presegmented says are lines; remove one of them"
                 )
+            if len(parameters["data"]) > LONGEST_JOINT:
+                raise ValueError(f"boundaries=joint takes at most {LONGEST_JOINT:,} characters; send the text in parts")
         return cls(normalize("NFC", parameters["data"]), tokenizer, form, output, request, noted)
 
     @property
@@ -90,15 +93,17 @@ class Asked:
         """The largest number of trees to write for each sentence."""
         return 1 if self.request is None else self.request.k_best
 
-    def read(self, parser: Parser, source: str) -> list[Sentence]:
+    def read(self, parser: Parser, source: str, before_batch: Callable[[], object] | None = None) -> list[Sentence]:
         """The sentences of the data, segmented or read; messages call the data ``source``.
+
+        ``before_batch`` is called before trees are scored to find boundaries, and may raise to stop.
 
         ValueError or DataError: The data is invalid, or a sentence is too long.
         """
         if self.tokenizer is None:
             sentences = READERS[self.input](self.data, source)
         else:
-            segmenter = parser.segmenter_for(self.request or Request())
+            segmenter = parser.segmenter_for(self.request or Request(), before_batch)
             cut = segmenter.cut_lines if "presegmented" in self.tokenizer else segmenter.cut
             sentences = [_with_options(sentence, self.tokenizer) for sentence in cut(self.data, source)]
         for sentence in sentences:

@@ -17,7 +17,7 @@ import mh4
 from mh4.data.document import Document
 from mh4.data.errors import DataError
 from mh4.parsers.chart import ChartParser
-from mh4.service import served_models
+from mh4.service import served_models, web
 from mh4.service.processing import PARAMETERS, Asked
 from mh4.service.served_models import ServedModels
 from mh4.service.web import FEW, LONGEST_LINE, Service
@@ -130,6 +130,19 @@ def test_only_little_is_read_in_the_thread_of_the_server(loaded, parameters, at_
     assert [not name.startswith("mh4-read") for name in threads] == [at_once]
 
 
+def test_long_forms_are_decoded_outside_the_event_loop(client, monkeypatch):
+    decode, threads = web._fields, []
+
+    def fields(*given):
+        threads.append(threading.current_thread().name.startswith("mh4-read"))
+        return decode(*given)
+
+    monkeypatch.setattr(web, "_fields", fields)
+    for size in (1, FEW):
+        client.process("a" * size, input="horizontal")
+    assert threads == [False, False, False, True]  # address and body, twice
+
+
 def test_times_are_logged_in_milliseconds_and_measured_in_seconds(client, monkeypatch):
     write = Asked.write
 
@@ -204,6 +217,7 @@ def test_the_whole_name_of_a_model_is_never_the_beginning_of_another(small_model
         ({"data": LINES, "parser": "", "boundaries": "joint"}, 400, "boundaries are found in raw text"),
         ({"data": "x", "tokenizer": "presegmented", "parser": "", "boundaries": "joint"}, 400, "presegmented says"),
         ({"data": "x", "tokenizer": "", "boundaries": "joint"}, 400, "boundaries is about what is predicted"),
+        ({"data": "x" * 65_537, "tokenizer": "", "parser": "", "boundaries": "joint"}, 400, "at most 65,536 "),
         ({"data": LINES, "min_confidence": "0.5"}, 400, "add the parameter tagger or parser"),
         ({"data": LINES, "parser": "", "keep-heads": ""}, 400, "unknown parameter 'keep-heads'; known: data, model,"),
         ({"data": LINES, "\n" * 2000: ""}, 400, "known: data, model, tokenizer, tagger, parser, input, output,"),
@@ -286,7 +300,7 @@ def test_text_is_brought_into_one_form_of_unicode(client):
 def test_trees_choose_boundaries(client, monkeypatch):
     asked = []
     scores = ChartParser.tree_scores
-    monkeypatch.setattr(ChartParser, "tree_scores", lambda self, own, treebank: asked.append(own) or scores(self, own))
+    monkeypatch.setattr(ChartParser, "tree_scores", lambda self, own, **_: asked.append(own) or scores(self, own))
     plain, joint = (client.process(TEXT, tokenizer="", parser="", boundaries=one) for one in ("segmenter", "joint"))
     assert len(asked) == 1
     joint, plain = (Document.from_conllu(one.result) for one in (joint, plain))
