@@ -9,6 +9,7 @@ from typing import Any
 from unicodedata import normalize
 
 from mh4 import __version__
+from mh4.data.blocks import comment_name
 from mh4.data.confidence import with_entries
 from mh4.data.confidence_columns import Output
 from mh4.data.document import Document
@@ -50,6 +51,8 @@ class Asked:
         Request to the parser; None if nothing is to be predicted.
     noted
         How confidence shows in the result.
+    warnings
+        What the answer says about the parameters.
     """
 
     data: str
@@ -58,6 +61,7 @@ class Asked:
     output: str
     request: Request | None
     noted: Output
+    warnings: list[str]
 
     @classmethod
     def of(cls, parameters: Mapping[str, str], parser: Parser) -> Asked:
@@ -70,8 +74,9 @@ class Asked:
             raise ValueError("the parameter 'data' is required")
         if unknown := next((name for name in parameters if name not in PARAMETERS), None):
             raise ValueError(f"unknown parameter {quote(unknown)}; known: {', '.join(PARAMETERS)}")
-        form, output = parameters.get("input") or "conllu", parameters.get("output") or "conllu"
-        tokenizer = _tokenizer(parameters["tokenizer"]) if "tokenizer" in parameters else None
+        warnings: list[str] = []
+        tokenizer = _tokenizer(parameters["tokenizer"], warnings) if "tokenizer" in parameters else None
+        form, output = (_format(parameters.get(name, ""), name, warnings) for name in ("input", "output"))
         if tokenizer is None and form not in READERS:
             raise ValueError(f"unknown input format {quote(form)}; known: {', '.join(READERS)}, or tokenizer for text")
         if output not in WRITERS:
@@ -86,7 +91,7 @@ class Asked:
                 )
             if len(parameters["data"]) > LONGEST_JOINT:
                 raise ValueError(f"boundaries=joint takes at most {LONGEST_JOINT:,} characters; send the text in parts")
-        return cls(normalize("NFC", parameters["data"]), tokenizer, form, output, request, noted)
+        return cls(normalize("NFC", parameters["data"]), tokenizer, form, output, request, noted, warnings)
 
     @property
     def trees(self) -> int:
@@ -129,19 +134,28 @@ class Asked:
             "acknowledgements": [f"mh4 {__version__}, exact global dependency parsing"],
             "result": WRITERS[self.output](parsed, model),
         }
-        warnings = self._warnings() + (answers.warnings if answers is not None else [])
+        warnings = self.warnings + (answers.warnings if answers is not None else [])
         return answer | ({"warnings": warnings} if warnings else {})
 
-    def _warnings(self) -> list[str]:
-        """A warning about an unknown option of the tokenizer, if there is one."""
-        if not (unknown := (self.tokenizer or frozenset()).difference(OF_TOKENIZER, _ON)):
-            return []
-        return [f"unknown option of the tokenizer, ignored: {quote(min(unknown))}; known: {', '.join(OF_TOKENIZER)}"]
 
-
-def _tokenizer(given: str) -> frozenset[str]:
+def _tokenizer(given: str, warnings: list[str]) -> frozenset[str]:
     """The names of the options; a value, as in ``ranges=1``, does not count, as with UDPipe."""
-    return frozenset(option.partition("=")[0].strip() for option in given.split(";"))
+    options = frozenset(option.partition("=")[0].strip() for option in given.split(";"))
+    if unknown := options.difference(OF_TOKENIZER, _ON):
+        warnings.append(
+            f"unknown option of the tokenizer, ignored: {quote(min(unknown))}; known: {', '.join(OF_TOKENIZER)}"
+        )
+    return options
+
+
+def _format(given: str, parameter: str, warnings: list[str]) -> str:
+    """The name of a format, by default conllu, without options that change nothing, as in UDPipe's ``conllu=v2``."""
+    name, equals, options = (given or "conllu").partition("=")
+    if given in WRITERS:
+        return given
+    if equals and (name, options) != ("conllu", "v2"):
+        warnings.append(f"unknown options of the {parameter} format {quote(name)}, ignored: {quote(options)}")
+    return name
 
 
 def _request(parameters: Mapping[str, str], parser: Parser) -> tuple[Request | None, Output]:
@@ -232,6 +246,16 @@ def _vertical(sentences: Sequence[Sentence], model: ServedModel) -> str:
     return "".join("".join(f"{form}\n" for form in sentence.forms) + "\n" for sentence in sentences)
 
 
+def _plain(sentences: Sequence[Sentence], model: ServedModel) -> str:
+    """As UDPipe writes it: a sentence in each line, and an empty line between paragraphs."""
+    lines: list[str] = []
+    for sentence in sentences:
+        if lines and not {"newdoc", "newpar"}.isdisjoint(map(comment_name, sentence.comments)):
+            lines.append("\n")
+        lines.append(f"{sentence.text}\n")
+    return "".join(lines)
+
+
 def _svg(sentences: Sequence[Sentence], model: ServedModel) -> str:
     if any(not is_tree(sentence.padded_heads) for sentence in sentences):
         raise ValueError("a sentence has no tree to draw; request parser as well")
@@ -253,4 +277,5 @@ WRITERS: dict[str, Callable[[Sequence[Sentence], ServedModel], Any]] = {
     "horizontal": _horizontal,
     "vertical": _vertical,
     "plaintext": lambda sentences, model: "".join(text_of(sentences)),
+    "plaintext=normalized_spaces": _plain,
 }

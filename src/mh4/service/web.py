@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import binascii
 import json
 import logging
 import threading
@@ -281,32 +282,40 @@ class Service:
         async def stream() -> AsyncGenerator[bytes, None]:
             yield body
 
-        _text(body, "the body")  # Starlette would decode fields that are not UTF-8 as Latin-1
         reader = _Whole(
             request.headers, stream(), max_files=MOST_FIELDS, max_fields=MOST_FIELDS, max_part_size=self.most_bytes
         )
         reader.spool_max_size = self.most_bytes
+        found = {}
         try:
             form = await reader.parse()
             if not reader.ended:
                 raise ValueError("its end is missing")
+            for name, part in form.multi_items():
+                if isinstance(part, UploadFile):
+                    content = _decoded(await part.read(), part.headers.get("content-transfer-encoding", ""))
+                    found[name] = _text(content, f"the file {shortened(name)!r}")
+                else:
+                    # Python's email package, which UDPipe's own client is built on, ends every line with CR LF.
+                    found[name] = part.replace("\r\n", "\n")
         except (MultiPartException, KeyError, LookupError, ValueError) as error:
             raise HTTPException(400, f"the body is no multipart/form-data: {shortened(str(error))}") from None
-        found = {}
-        for name, part in form.multi_items():
-            if isinstance(part, UploadFile):
-                found[name] = _text(await part.read(), f"the file {shortened(name)!r}")
-            else:
-                # Python's email package, which UDPipe's own client is built on, ends every line with CR LF.
-                found[name] = part.replace("\r\n", "\n")
         await form.close()
         return found
 
 
 class _Whole(MultiPartParser):
-    """A multipart parser that tells whether the closing boundary has been reached."""
+    """A multipart parser that decodes fields, and tells whether the closing boundary has been reached."""
 
     ended = False
+
+    def on_part_end(self) -> None:
+        part = self._current_part
+        if part.file is None:
+            encoding = dict(part.item_headers).get(b"content-transfer-encoding", b"")
+            part.data = bytearray(_decoded(bytes(part.data), encoding.decode("latin-1")))
+            _text(part.data, "a field")  # Starlette would decode fields that are not UTF-8 as Latin-1
+        super().on_part_end()
 
     def on_end(self) -> None:
         self.ended = True
@@ -395,7 +404,19 @@ def _fields(text: str, where: str) -> dict[str, str]:
         ) from None
 
 
-def _text(content: bytes, where: str) -> str:
+def _decoded(content: bytes, encoding: str) -> bytes:
+    """The content of a part in a Content-Transfer-Encoding; a ValueError if this is unknown, or does not fit."""
+    encoding = encoding.strip().lower()
+    if encoding == "base64":
+        return binascii.a2b_base64(content)
+    if encoding == "quoted-printable":
+        return binascii.a2b_qp(content)
+    if encoding not in ("", "7bit", "8bit", "binary"):
+        raise ValueError(f"Content-Transfer-Encoding {shortened(encoding, 20)!r} is unknown")
+    return content
+
+
+def _text(content: bytes | bytearray, where: str) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError:

@@ -4,10 +4,12 @@ import json
 import shutil
 import threading
 import time
+from base64 import encodebytes
 from concurrent.futures import ThreadPoolExecutor
 from email.mime.multipart import MIMEMultipart
 from email.mime.nonmultipart import MIMENonMultipart
 from email.policy import HTTP
+from quopri import encodestring
 from types import SimpleNamespace
 
 import pytest
@@ -83,6 +85,43 @@ def test_all_ways_to_ask_give_the_same_answer(client, parser):
         assert body_of(answer.result) == expected
         assert answer.json["model"] == "ulvari-small-text"
         assert isinstance(answer.json["acknowledgements"], list)
+
+
+def test_parts_are_decoded(client):
+    data = "Te nofe – é."
+    expected = client.process(data, tokenizer="").result
+    head = '--x\r\nContent-Disposition: form-data; name="%s"%s\r\nContent-Transfer-Encoding: %s\r\n\r\n%s\r\n'
+    kind = {"Content-Type": "multipart/form-data; boundary=x"}
+    packed = {
+        "base64": encodebytes(data.encode()).decode(),
+        "quoted-printable": encodestring(data.encode()).decode(),
+        "8BIT": data,
+    }
+    for encoding, content in packed.items():
+        for file in ("", '; filename="a"'):
+            body = head % ("data", file, encoding, content) + head % ("tokenizer", "", "7bit", "") + "--x--\r\n"
+            assert client.send("POST", "/process", body.encode(), kind).result == expected
+    wrong = [
+        ("x-uuencode", "a", "Encoding 'x-uuencode' is unknown"),
+        ("base64", "abcde", "base64"),
+        ("base64", "6Q==", "UTF-8"),
+    ]
+    for encoding, content, message in wrong:
+        answer = client.send("POST", "/process", head % ("data", "", encoding, content) + "--x--\r\n", kind)
+        assert (answer.status, message in answer.text) == (400, True), answer.text
+
+
+def test_formats_have_the_options_of_udpipe(client):
+    given = client.process(TEXT, tokenizer="", output="conllu=v2").json
+    assert given == client.process(TEXT, tokenizer="").json
+    assert client.process(LINES, input="conllu=v2").json == client.process(LINES).json
+    found = client.process(TEXT, tokenizer="", output="plaintext=normalized_spaces").json
+    texts = [sentence.text for sentence in Document.from_conllu(given["result"])]
+    assert (found["result"].replace("\n\n", "\n"), "warnings" in found) == ("".join(f"{own}\n" for own in texts), False)
+    assert found["result"].count("\n\n") == TEXT.count("\n\n")
+    found = client.process(TEXT, tokenizer="", output="vertical=paragraphs").json
+    assert found["warnings"] == ["unknown options of the output format 'vertical', ignored: 'paragraphs'"]
+    assert found["result"] == client.process(TEXT, tokenizer="", output="vertical").result
 
 
 def test_the_body_wins(client):
