@@ -328,6 +328,24 @@ def test_a_link_holds_the_text(page, browser, server):
     again.close()
 
 
+def test_a_link_pasted_where_the_page_is_open_is_followed(page):
+    tree = parse(page, "Te nofe", model="tags")
+    choose(page, lambda: [word(tree, 1).click(), word(tree, 1).click()])
+    page.click("#link")
+    page.wait_for_timeout(300)
+    assert drawn_as_kept(tree) == {1: 0}  # not parsed again
+    page.goto(f"{page.home}#model=ulvari&text=Kve+yeni.")
+    playwright.expect(page.locator(".form")).to_have_text(["Kve", "yeni", "."])
+    assert (page.input_value("#text"), page.input_value("#model")) == ("Kve yeni.", "ulvari")
+
+
+def test_a_link_with_an_unknown_model(page):
+    page.goto(page.home + "#model=toString&text=Kve+yeni.")
+    page.reload()
+    playwright.expect(page.locator(".form")).to_have_text(["Kve", "yeni", "."])
+    assert page.input_value("#model") == "ulvari"
+
+
 def test_what_is_wrong_is_told_beside_the_buttons(page, server):
     parse(page)
     page.fill("#text", "a " * 1001)

@@ -163,20 +163,27 @@ byId("svg").addEventListener("click", () =>
 );
 byId("link").addEventListener("click", () =>
   attempt(async () => {
-    location.hash = new URLSearchParams({ model: model.value, text: text.value });
+    const link = `#${new URLSearchParams({ model: model.value, text: text.value })}`;
+    window.history.replaceState(null, "", link); // setting location.hash would parse the text again
     const copying = navigator.clipboard?.writeText(location.href); // missing without HTTPS, refused without permission
     const copied = await copying?.then(() => true, () => false);
     say(copied ? "link copied" : "the address bar has the link");
   }),
 );
 
+/** Show the text of the link in the address bar, if it has one. */
+async function openLink() {
+  const given = new URLSearchParams(location.hash.slice(1));
+  if (Object.hasOwn(known.models, given.get("model"))) model.value = given.get("model");
+  if (!given.get("text")) return;
+  text.value = given.get("text");
+  await parseText();
+}
+
 attempt(async () => {
   known = await (await fetch("models")).json();
   model.replaceChildren(...Object.keys(known.models).map((name) => new Option(name, name)));
-  const given = new URLSearchParams(location.hash.slice(1));
-  model.value = given.get("model") in known.models ? given.get("model") : known.default_model;
-  if (given.get("text")) {
-    text.value = given.get("text");
-    await parseText();
-  }
+  model.value = known.default_model;
+  addEventListener("hashchange", () => attempt(openLink));
+  await openLink();
 });
