@@ -110,7 +110,9 @@ class Asked:
         else:
             segmenter = parser.segmenter_for(self.request or Request(), before_batch)
             cut = segmenter.cut_lines if "presegmented" in self.tokenizer else segmenter.cut
-            sentences = [_with_options(sentence, self.tokenizer) for sentence in cut(self.data, source)]
+            sentences = list(cut(self.data, source))
+            if "ranges" in self.tokenizer:
+                sentences = [_with_misc(sentence, _with_range) for sentence in sentences]
         for sentence in sentences:
             if len(sentence) > LONGEST:
                 raise sentence.error(f"has {len(sentence)} words, and at most {LONGEST} are parsed here")
@@ -129,10 +131,18 @@ class Asked:
                 for given, annotation in zip(sentences, answers.checked(), strict=True)
                 for tree in with_trees(given, annotation, k_best)
             ]
+        normalized = self.tokenizer is not None and "normalized_spaces" in self.tokenizer
+        if normalized and self.output != "json":
+            parsed = [_with_misc(sentence, lambda token: _without_spaces(token.misc)) for sentence in parsed]
+        result = WRITERS[self.output](parsed, model)
+        if normalized and self.output == "json":  # changed here, since start_char and end_char depend on the spaces
+            for token in (token for sentence in result for token in sentence["tokens"]):
+                if (misc := _without_spaces(token.pop("misc", "_"))) != "_":
+                    token["misc"] = misc
         answer = {
             "model": model.name,
             "acknowledgements": [f"mh4 {__version__}, exact global dependency parsing"],
-            "result": WRITERS[self.output](parsed, model),
+            "result": result,
         }
         warnings = self.warnings + (answers.warnings if answers is not None else [])
         return answer | ({"warnings": warnings} if warnings else {})
@@ -208,22 +218,18 @@ def _words(layout: str) -> Callable[[str, str], list[Sentence]]:
     return read
 
 
-def _with_options(sentence: Sentence, options: frozenset[str]) -> Sentence:
-    """Apply options of UDPipe's tokenizer: ``ranges`` adds offsets, ``normalized_spaces`` drops unusual white space."""
-    if options.isdisjoint({"ranges", "normalized_spaces"}):
-        return sentence
-    tokens: Sequence[Token] = sentence.tokens
-    if "normalized_spaces" in options:
-        tokens = [token._replace(misc=_without_spaces(token.misc)) for token in tokens]
-    if "ranges" in options:
-        tokens = [
-            token._replace(misc=with_entries(token.misc, {"TokenRange": f"{token.start}:{token.end}"}))
-            for token in tokens
-        ]
-    misc = [
-        token.misc if token.first == token.last else "_" for token in tokens for _ in range(token.first, token.last + 1)
-    ]
+def _with_misc(sentence: Sentence, misc_of: Callable[[Token], str]) -> Sentence:
+    """Replace the MISC of each token."""
+    tokens = [token._replace(misc=misc_of(token)) for token in sentence.tokens]
+    misc = list(sentence.misc)
+    for token in tokens:
+        if token.first == token.last:
+            misc[token.first - 1] = token.misc
     return sentence.replace(misc=misc, multiword_tokens=tokens)
+
+
+def _with_range(token: Token) -> str:
+    return with_entries(token.misc, {"TokenRange": f"{token.start}:{token.end}"})
 
 
 def _without_spaces(misc: str) -> str:

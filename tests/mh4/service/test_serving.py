@@ -367,6 +367,18 @@ def test_options_of_the_tokenizer(client):
     assert "SpaceAfter=No" in plain
 
 
+def test_offsets_are_those_of_the_given_text(client):
+    text = "Te   nofe\n\nmihevode."
+    found = client.process(text, tokenizer="ranges;normalized_spaces", output="json").result
+    tokens = [token for sentence in found for token in sentence["tokens"]]
+    assert [text[token["start_char"] : token["end_char"]] for token in tokens] == [token["text"] for token in tokens]
+    for token in tokens:
+        assert f"TokenRange={token['start_char']}:{token['end_char']}" in token["misc"]
+        assert "Spaces" not in token["misc"]
+    for token in client.process(text, tokenizer="normalized_spaces", output="json").result[0]["tokens"]:
+        assert token.get("misc") != "_"
+
+
 def test_unknown_options_of_the_tokenizer_are_ignored_with_a_warning(client):
     lines = "Te nofe. Zvai te.\nKve yeni.\n"
     expected = client.process(lines, tokenizer="presegmented").json
