@@ -304,6 +304,22 @@ def test_documents_that_cannot_be_parsed_go_to_the_error_handler(text_model):
     assert copied.get_error_handler() is spacy.util.raise_error  # a handler may be any function
 
 
+def test_texts_that_cannot_be_cut_go_to_the_error_handler(text_model):
+    nlp = mh4_spacy.load(text_model)
+    texts = ["Te nofe.", "a\0b c", "Zvai te."]
+    with pytest.raises(mh4.DataError, match="NUL"):
+        nlp(texts[1])
+    with pytest.raises(mh4.DataError, match="lone surrogate"):
+        nlp("a\ud800")
+    with pytest.raises(mh4.DataError, match=r"Doc 'a\\x00b c': .*NUL"):
+        list(nlp.pipe(texts))
+    failed = []
+    nlp.set_error_handler(lambda name, component, docs, error: failed.append((name, docs[0].text, str(error))))
+    assert [doc.text for doc in nlp.pipe(texts)] == [texts[0], texts[2]]
+    ((name, text, message),) = failed
+    assert (name, text, "NUL" in message) == ("mh4", texts[1], True)
+
+
 def test_columns_that_the_model_does_not_predict_are_those_of_the_document(small_treebanks, tmp_path):
     parser = mh4.train(*small_treebanks, tmp_path / "model", system="arc-eager", scorer="perceptron", iterations=1)
     nlp = spacy.blank("xx")
