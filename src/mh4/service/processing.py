@@ -82,6 +82,10 @@ class Asked:
         if output not in WRITERS:
             raise ValueError(f"unknown output format {quote(output)}; known: {', '.join(WRITERS)}")
         request, noted = _request(parameters, parser)
+        if "tagger" in parameters and parser.annotates.isdisjoint(ANNOTATED):
+            warnings.append("tagger has no effect: the model predicts neither tags nor lemmas")
+        if output == "svg" and noted.min_confidence is not None:
+            raise ValueError("output=svg draws whole trees, and min_confidence leaves heads out; remove one of them")
         if request is not None and request.boundaries != "segmenter":
             if tokenizer is None:
                 raise ValueError("boundaries are found in raw text; add the parameter tokenizer")
@@ -182,6 +186,9 @@ def _request(parameters: Mapping[str, str], parser: Parser) -> tuple[Request | N
     if noted.min_confidence is not None:
         options["confidence"] = options.get("confidence") or True
     request = Request(**{"predict": columns, "overwrite": True, **options})
+    for switch, own in (("tagger", ANNOTATED), ("parser", (HEADS,))):
+        if switch in parameters and "predict" in options and request.columns.isdisjoint(own):
+            raise ValueError(f"{switch} asks for {', '.join(own)}, and predict leaves them out; remove one of them")
     if request.trees > MOST_TREES:
         raise ValueError(f"{'k_best' if request.k_best > MOST_TREES else 'among'} is at most {MOST_TREES} here")
     parser.check(request)

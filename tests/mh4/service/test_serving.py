@@ -253,6 +253,9 @@ def test_the_whole_name_of_a_model_is_never_the_beginning_of_another(small_model
         ({"data": "a", "input": "horizontal", "predict": "x", "parser": ""}, 400, "unknown column 'x'"),
         ({"data": LINES, "parser": "", "min_confidence": "x"}, 400, "a probability from 0 to 1; got 'x'"),
         ({"data": LINES, "parser": "", "min_confidence": "2"}, 400, "a probability from 0 to 1; got 2"),
+        ({"data": LINES, "parser": "", "min_confidence": "0.9", "output": "svg"}, 400, "min_confidence leaves heads"),
+        ({"data": LINES, "parser": "", "predict": "upos", "model": "ulvari-tags"}, 400, "parser asks for heads, and"),
+        ({"data": LINES, "tagger": "", "predict": "heads", "model": "ulvari-tags"}, 400, "tagger asks for upos, xpos,"),
         ({"data": LINES, "parser": "", "boundaries": "joint"}, 400, "boundaries are found in raw text"),
         ({"data": "x", "tokenizer": "presegmented", "parser": "", "boundaries": "joint"}, 400, "presegmented says"),
         ({"data": "x", "tokenizer": "", "boundaries": "joint"}, 400, "boundaries is about what is predicted"),
@@ -389,6 +392,13 @@ def test_unknown_options_of_the_tokenizer_are_ignored_with_a_warning(client):
         "unknown option of the tokenizer, ignored: 'range'; known: presegmented, ranges, normalized_spaces"
     ]
     assert "# text = Te nofe. Zvai te.\n" in found["result"]
+
+
+def test_a_tagger_that_the_model_lacks_is_a_warning(client):
+    for switches in ({"tagger": ""}, {"tagger": "", "parser": ""}):
+        found = client.process(LINES, **switches).json
+        assert found["warnings"] == ["tagger has no effect: the model predicts neither tags nor lemmas"]
+        assert "warnings" not in client.process(LINES, **switches, model="ulvari-tags").json
 
 
 def test_words_in_lines(client):
