@@ -242,10 +242,19 @@ class Tokenizer:
         self.model: _Model | None = None
 
     def __call__(self, text: str) -> Doc:
-        """Tokenize a text, without parsing it."""
+        """Tokenize a text, without parsing it; one with NUL, which cannot be cut, becomes a single token."""
         if self.model is None:
             raise ValueError('this tokenizer cuts text with a model; write nlp.add_pipe("mh4", …)')
-        return to_doc(self.model.parser.cut(text), self.vocab, text)
+        parser = self.model.parser
+        try:
+            cut = parser.cut(text)
+        except DataError as error:
+            # spaCy calls tokenizers outside its error handling; it handles the component's error about this token.
+            try:
+                return Doc(self.vocab, [text], [False])
+            except UnicodeEncodeError:  # a Doc cannot hold lone surrogates
+                raise error from None
+        return to_doc(cut, self.vocab, text)
 
     def pipe(self, texts: Iterable[str], batch_size: int = 1000) -> Iterator[Doc]:
         """Tokenize many texts."""

@@ -2,6 +2,8 @@
 
 import multiprocessing
 import pickle
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -149,6 +151,14 @@ def test_a_saved_pipeline_has_its_model(nlp, tmp_path, small_model):
     assert seen(again.from_bytes(nlp.to_bytes())(TEXT)) == expected
 
 
+def test_a_saved_pipeline_is_loaded_without_importing_mh4(nlp, tmp_path):
+    """spaCy finds the component and the tokenizer by the entry points of the installed package."""
+    nlp.to_disk(tmp_path / "nlp")
+    program = f"import spacy; print(len(spacy.load({str(tmp_path / 'nlp')!r})({TEXT!r})))"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (found.stdout, found.returncode) == (f"{len(nlp(TEXT))}\n", 0), found.stderr
+
+
 @pytest.mark.parametrize("start", ["fork", "spawn"])
 def test_processes(nlp, start, monkeypatch):
     monkeypatch.setattr(multiprocessing.context._default_context, "_actual_context", multiprocessing.get_context(start))
@@ -292,6 +302,22 @@ def test_documents_that_cannot_be_parsed_go_to_the_error_handler(text_model):
     assert nlp.get_pipe("mh4").get_error_handler() is nlp.default_error_handler
     copied = pickle.loads(pickle.dumps(nlp.get_pipe("mh4")))
     assert copied.get_error_handler() is spacy.util.raise_error  # a handler may be any function
+
+
+def test_texts_that_cannot_be_cut_go_to_the_error_handler(text_model):
+    nlp = mh4_spacy.load(text_model)
+    texts = ["Te nofe.", "a\0b c", "Zvai te."]
+    with pytest.raises(mh4.DataError, match="NUL"):
+        nlp(texts[1])
+    with pytest.raises(mh4.DataError, match="lone surrogate"):
+        nlp("a\ud800")
+    with pytest.raises(mh4.DataError, match=r"Doc 'a\\x00b c': .*NUL"):
+        list(nlp.pipe(texts))
+    failed = []
+    nlp.set_error_handler(lambda name, component, docs, error: failed.append((name, docs[0].text, str(error))))
+    assert [doc.text for doc in nlp.pipe(texts)] == [texts[0], texts[2]]
+    ((name, text, message),) = failed
+    assert (name, text, "NUL" in message) == ("mh4", texts[1], True)
 
 
 def test_columns_that_the_model_does_not_predict_are_those_of_the_document(small_treebanks, tmp_path):

@@ -162,8 +162,8 @@ class Parser(Shared, Guided, ABC):
         check_text(text)
         return Document(self.segmenter_for(self._checked({"boundaries": boundaries})).cut(text, source))
 
-    def segmenter_for(self, request: Request) -> Segmenter:
-        """The segmenter for a request; a ValueError if the model has none or does not support the boundaries."""
+    def segmenter_for(self, request: Request, before_batch: Callable[[], object] | None = None) -> Segmenter:
+        """The segmenter for a request, or a ValueError; ``before_batch`` is that of `ChartParser.tree_scores`."""
         if request.boundaries == "segmenter":
             return require_segmenter(self.segmenter)
         raise ValueError("joint boundaries need a single model with an exact decoder")

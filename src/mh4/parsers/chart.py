@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -107,13 +107,23 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
         return scores
 
     @torch.inference_mode()
-    def tree_scores(self, sentences: Sequence[Sentence], treebank: str | None = None) -> np.ndarray:
-        """float64 (S,): the score of the best tree of each sentence; NaN where its chart does not fit into memory."""
+    def tree_scores(
+        self,
+        sentences: Sequence[Sentence],
+        treebank: str | None = None,
+        before_batch: Callable[[], object] | None = None,
+    ) -> np.ndarray:
+        """float64 (S,): the score of the best tree of each sentence; NaN where its chart does not fit into memory.
+
+        ``before_batch`` may raise an error to stop.
+        """
         found = np.full(len(sentences), np.nan)
         request = Request(predict=HEADS, treebank=treebank)
         fitting = [i for i, sentence in enumerate(sentences) if self.decoder.fits(len(sentence))]
         with settings_put_aside():
             for batch in self.batches([sentences[i] for i in fitting]):
+                if before_batch is not None:
+                    before_batch()
                 indices = [fitting[i] for i in batch]
                 own = [sentences[i] for i in indices]
                 trees = self.find_heads(self.start_scores(self.encode(own, treebank)), own, request)
@@ -172,7 +182,7 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
         of_predicted, of_gold = self.network.label_logs(states, self._penalties, *arcs).chunk(2)
         return self.label_bonus * (of_predicted - of_gold).sum()
 
-    def segmenter_for(self, request: Request) -> Segmenter:
+    def segmenter_for(self, request: Request, before_batch: Callable[[], object] | None = None) -> Segmenter:
         if request.boundaries == "segmenter" or not self.decoder.exact:
             return super().segmenter_for(request)
         segmenter = require_segmenter(self.segmenter)
@@ -180,7 +190,8 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
             raise ValueError(
                 "the UDPipe segmenter of this model has no probabilities to combine with trees; train the model again"
             )
-        return JointSegmenter(segmenter, partial(self.tree_scores, treebank=request.treebank))
+        tree_scores = partial(self.tree_scores, treebank=request.treebank, before_batch=before_batch)
+        return JointSegmenter(segmenter, tree_scores)
 
     def _check_exact(self) -> None:
         if not self.decoder.exact:

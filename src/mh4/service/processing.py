@@ -9,6 +9,7 @@ from typing import Any
 from unicodedata import normalize
 
 from mh4 import __version__
+from mh4.data.blocks import comment_name
 from mh4.data.confidence import with_entries
 from mh4.data.confidence_columns import Output
 from mh4.data.document import Document
@@ -25,7 +26,8 @@ from mh4.parsers.request import ANNOTATED, HEADS, Request
 from .served_models import ServedModel
 
 LONGEST = 1000  # words of a sentence
-MOST_TREES = 100
+LONGEST_JOINT = 1 << 16  # characters of a text whose boundaries trees choose, which takes seconds
+MOST_TREES = 100  # to find for a sentence
 _OPTIONS = {one.name: one.default for one in fields(Request)}
 OF_TOKENIZER = ("presegmented", "ranges", "normalized_spaces")  # options of UDPipe's tokenizer
 _ON, _OFF = ("", "1", "true", "yes"), ("0", "false", "no")  # values of switches
@@ -49,6 +51,8 @@ class Asked:
         Request to the parser; None if nothing is to be predicted.
     noted
         How confidence shows in the result.
+    warnings
+        What the answer says about the parameters.
     """
 
     data: str
@@ -57,6 +61,7 @@ class Asked:
     output: str
     request: Request | None
     noted: Output
+    warnings: list[str]
 
     @classmethod
     def of(cls, parameters: Mapping[str, str], parser: Parser) -> Asked:
@@ -69,13 +74,18 @@ class Asked:
             raise ValueError("the parameter 'data' is required")
         if unknown := next((name for name in parameters if name not in PARAMETERS), None):
             raise ValueError(f"unknown parameter {quote(unknown)}; known: {', '.join(PARAMETERS)}")
-        form, output = parameters.get("input") or "conllu", parameters.get("output") or "conllu"
-        tokenizer = _tokenizer(parameters["tokenizer"]) if "tokenizer" in parameters else None
+        warnings: list[str] = []
+        tokenizer = _tokenizer(parameters["tokenizer"], warnings) if "tokenizer" in parameters else None
+        form, output = (_format(parameters.get(name, ""), name, warnings) for name in ("input", "output"))
         if tokenizer is None and form not in READERS:
             raise ValueError(f"unknown input format {quote(form)}; known: {', '.join(READERS)}, or tokenizer for text")
         if output not in WRITERS:
             raise ValueError(f"unknown output format {quote(output)}; known: {', '.join(WRITERS)}")
         request, noted = _request(parameters, parser)
+        if "tagger" in parameters and parser.annotates.isdisjoint(ANNOTATED):
+            warnings.append("tagger has no effect: the model predicts neither tags nor lemmas")
+        if output == "svg" and noted.min_confidence is not None:
+            raise ValueError("output=svg draws whole trees, and min_confidence leaves heads out; remove one of them")
         if request is not None and request.boundaries != "segmenter":
             if tokenizer is None:
                 raise ValueError("boundaries are found in raw text; add the parameter tokenizer")
@@ -83,24 +93,30 @@ class Asked:
                 raise ValueError(
                     "boundaries=joint finds sentences, which presegmented says are lines; remove one of them"
                 )
-        return cls(normalize("NFC", parameters["data"]), tokenizer, form, output, request, noted)
+            if len(parameters["data"]) > LONGEST_JOINT:
+                raise ValueError(f"boundaries=joint takes at most {LONGEST_JOINT:,} characters; send the text in parts")
+        return cls(normalize("NFC", parameters["data"]), tokenizer, form, output, request, noted, warnings)
 
     @property
     def trees(self) -> int:
         """The largest number of trees to write for each sentence."""
         return 1 if self.request is None else self.request.k_best
 
-    def read(self, parser: Parser, source: str) -> list[Sentence]:
+    def read(self, parser: Parser, source: str, before_batch: Callable[[], object] | None = None) -> list[Sentence]:
         """The sentences of the data, segmented or read; messages call the data ``source``.
+
+        ``before_batch`` is called before trees are scored to find boundaries, and may raise to stop.
 
         ValueError or DataError: The data is invalid, or a sentence is too long.
         """
         if self.tokenizer is None:
             sentences = READERS[self.input](self.data, source)
         else:
-            segmenter = parser.segmenter_for(self.request or Request())
+            segmenter = parser.segmenter_for(self.request or Request(), before_batch)
             cut = segmenter.cut_lines if "presegmented" in self.tokenizer else segmenter.cut
-            sentences = [_with_options(sentence, self.tokenizer) for sentence in cut(self.data, source)]
+            sentences = list(cut(self.data, source))
+            if "ranges" in self.tokenizer:
+                sentences = [_with_misc(sentence, _with_range) for sentence in sentences]
         for sentence in sentences:
             if len(sentence) > LONGEST:
                 raise sentence.error(f"has {len(sentence)} words, and at most {LONGEST} are parsed here")
@@ -119,24 +135,41 @@ class Asked:
                 for given, annotation in zip(sentences, answers.checked(), strict=True)
                 for tree in with_trees(given, annotation, k_best)
             ]
+        normalized = self.tokenizer is not None and "normalized_spaces" in self.tokenizer
+        if normalized and self.output != "json":
+            parsed = [_with_misc(sentence, lambda token: _without_spaces(token.misc)) for sentence in parsed]
+        result = WRITERS[self.output](parsed, model)
+        if normalized and self.output == "json":  # changed here, since start_char and end_char depend on the spaces
+            for token in (token for sentence in result for token in sentence["tokens"]):
+                if (misc := _without_spaces(token.pop("misc", "_"))) != "_":
+                    token["misc"] = misc
         answer = {
             "model": model.name,
             "acknowledgements": [f"mh4 {__version__}, exact global dependency parsing"],
-            "result": WRITERS[self.output](parsed, model),
+            "result": result,
         }
-        warnings = self._warnings() + (answers.warnings if answers is not None else [])
+        warnings = self.warnings + (answers.warnings if answers is not None else [])
         return answer | ({"warnings": warnings} if warnings else {})
 
-    def _warnings(self) -> list[str]:
-        """A warning about an unknown option of the tokenizer, if there is one."""
-        if not (unknown := (self.tokenizer or frozenset()).difference(OF_TOKENIZER, _ON)):
-            return []
-        return [f"unknown option of the tokenizer, ignored: {quote(min(unknown))}; known: {', '.join(OF_TOKENIZER)}"]
 
-
-def _tokenizer(given: str) -> frozenset[str]:
+def _tokenizer(given: str, warnings: list[str]) -> frozenset[str]:
     """The names of the options; a value, as in ``ranges=1``, does not count, as with UDPipe."""
-    return frozenset(option.partition("=")[0].strip() for option in given.split(";"))
+    options = frozenset(option.partition("=")[0].strip() for option in given.split(";"))
+    if unknown := options.difference(OF_TOKENIZER, _ON):
+        warnings.append(
+            f"unknown option of the tokenizer, ignored: {quote(min(unknown))}; known: {', '.join(OF_TOKENIZER)}"
+        )
+    return options
+
+
+def _format(given: str, parameter: str, warnings: list[str]) -> str:
+    """The name of a format, by default conllu, without options that change nothing, as in UDPipe's ``conllu=v2``."""
+    name, equals, options = (given or "conllu").partition("=")
+    if given in WRITERS:
+        return given
+    if equals and (name, options) != ("conllu", "v2"):
+        warnings.append(f"unknown options of the {parameter} format {quote(name)}, ignored: {quote(options)}")
+    return name
 
 
 def _request(parameters: Mapping[str, str], parser: Parser) -> tuple[Request | None, Output]:
@@ -153,8 +186,11 @@ def _request(parameters: Mapping[str, str], parser: Parser) -> tuple[Request | N
     if noted.min_confidence is not None:
         options["confidence"] = options.get("confidence") or True
     request = Request(**{"predict": columns, "overwrite": True, **options})
-    if request.k_best > MOST_TREES:
-        raise ValueError(f"k_best is at most {MOST_TREES} here")
+    for switch, own in (("tagger", ANNOTATED), ("parser", (HEADS,))):
+        if switch in parameters and "predict" in options and request.columns.isdisjoint(own):
+            raise ValueError(f"{switch} asks for {', '.join(own)}, and predict leaves them out; remove one of them")
+    if request.trees > MOST_TREES:
+        raise ValueError(f"{'k_best' if request.k_best > MOST_TREES else 'among'} is at most {MOST_TREES} here")
     parser.check(request)
     return request, noted
 
@@ -189,22 +225,18 @@ def _words(layout: str) -> Callable[[str, str], list[Sentence]]:
     return read
 
 
-def _with_options(sentence: Sentence, options: frozenset[str]) -> Sentence:
-    """Apply options of UDPipe's tokenizer: ``ranges`` adds offsets, ``normalized_spaces`` drops unusual white space."""
-    if options.isdisjoint({"ranges", "normalized_spaces"}):
-        return sentence
-    tokens: Sequence[Token] = sentence.tokens
-    if "normalized_spaces" in options:
-        tokens = [token._replace(misc=_without_spaces(token.misc)) for token in tokens]
-    if "ranges" in options:
-        tokens = [
-            token._replace(misc=with_entries(token.misc, {"TokenRange": f"{token.start}:{token.end}"}))
-            for token in tokens
-        ]
-    misc = [
-        token.misc if token.first == token.last else "_" for token in tokens for _ in range(token.first, token.last + 1)
-    ]
+def _with_misc(sentence: Sentence, misc_of: Callable[[Token], str]) -> Sentence:
+    """Replace the MISC of each token."""
+    tokens = [token._replace(misc=misc_of(token)) for token in sentence.tokens]
+    misc = list(sentence.misc)
+    for token in tokens:
+        if token.first == token.last:
+            misc[token.first - 1] = token.misc
     return sentence.replace(misc=misc, multiword_tokens=tokens)
+
+
+def _with_range(token: Token) -> str:
+    return with_entries(token.misc, {"TokenRange": f"{token.start}:{token.end}"})
 
 
 def _without_spaces(misc: str) -> str:
@@ -225,6 +257,16 @@ def _horizontal(sentences: Sequence[Sentence], model: ServedModel) -> str:
 
 def _vertical(sentences: Sequence[Sentence], model: ServedModel) -> str:
     return "".join("".join(f"{form}\n" for form in sentence.forms) + "\n" for sentence in sentences)
+
+
+def _plain(sentences: Sequence[Sentence], model: ServedModel) -> str:
+    """As UDPipe writes it: a sentence in each line, and an empty line between paragraphs."""
+    lines: list[str] = []
+    for sentence in sentences:
+        if lines and not {"newdoc", "newpar"}.isdisjoint(map(comment_name, sentence.comments)):
+            lines.append("\n")
+        lines.append(f"{sentence.text}\n")
+    return "".join(lines)
 
 
 def _svg(sentences: Sequence[Sentence], model: ServedModel) -> str:
@@ -248,4 +290,5 @@ WRITERS: dict[str, Callable[[Sequence[Sentence], ServedModel], Any]] = {
     "horizontal": _horizontal,
     "vertical": _vertical,
     "plaintext": lambda sentences, model: "".join(text_of(sentences)),
+    "plaintext=normalized_spaces": _plain,
 }

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import binascii
 import json
 import logging
+import threading
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
 from http import HTTPStatus
 from importlib.resources import files
 from typing import Any
@@ -39,6 +42,7 @@ FEW_WORDS = 500  # of all trees together, written in about as long, except as pi
 MOST_FIELDS = 100
 MOST_HELD = 256 << 20  # bytes of all bodies together
 MOST_WAITING = 100_000  # words
+MOST_JOINT = 20  # texts whose boundaries trees choose, one after the other
 RECEIVE_SECONDS = 30
 ANSWER_SECONDS = 120
 RETRY_SECONDS = 2
@@ -86,7 +90,9 @@ class Service:
         self.metrics = Metrics()
         self._count = 0
         self._held = 0  # bytes of the bodies of all requests under way
+        self._joining = 0  # requests in `_joint`
         self._readers = ThreadPoolExecutor(2, thread_name_prefix="mh4-read")  # and writers
+        self._joint = ThreadPoolExecutor(1, thread_name_prefix="mh4-joint")  # parses to find boundaries
         self._parsing = ThreadPoolExecutor(models.workers, thread_name_prefix="mh4-parse")
         self.batcher = Batcher(self._parsing, most_waiting, models.workers)
 
@@ -119,7 +125,9 @@ class Service:
         try:
             with self._stage("read"):
                 few = len(parameters["data"]) <= FEW and "tokenizer" not in parameters and self.models.in_memory(model)
-                parser, asked, sentences = await self._run(few, self._read, model, parameters, f"{REQUEST}{number}")
+                read = partial(self._read, model, parameters, f"{REQUEST}{number}")
+                joint = parameters.get("boundaries") == "joint"
+                parser, asked, sentences = await (self._read_joint(read) if joint else self._run(few, read))
             answers = None
             if asked.request is not None and sentences:
                 with self._stage("parse"):
@@ -178,6 +186,7 @@ class Service:
         async def lifespan(_: Starlette) -> AsyncIterator[None]:
             yield
             self._readers.shutdown()
+            self._joint.shutdown()
             self._parsing.shutdown()
 
         handlers: dict[Any, Any] = {HTTPException: _refused, ClientDisconnect: _left}
@@ -189,14 +198,37 @@ class Service:
         yield
         self.metrics.seconds.labels(name).observe(time.perf_counter() - start)
 
-    def _read(self, model: ServedModel, parameters: Mapping[str, str], source: str) -> Any:
+    def _read(
+        self,
+        model: ServedModel,
+        parameters: Mapping[str, str],
+        source: str,
+        before_batch: Callable[[], object] | None = None,
+    ) -> Any:
         try:
             parser = self.models.parser(model)
         except (ValueError, OSError) as error:  # not the client's fault: the folder has changed since the start
             log.error("%s: cannot be loaded again: %s", model.name, error)
             raise HTTPException(500, f"the model {model.name} cannot be loaded") from None
         asked = Asked.of(parameters, parser)
-        return parser, asked, asked.read(parser, source)
+        return parser, asked, asked.read(parser, source, before_batch)
+
+    async def _read_joint(self, read: Callable[..., Any]) -> Any:
+        """Read a text whose boundaries trees choose; if the caller is cancelled, this stops soon."""
+        gone = threading.Event()
+
+        def stop_if_gone() -> None:
+            if gone.is_set():
+                raise CancelledError
+
+        if self._joining == MOST_JOINT:
+            raise OverloadedError
+        self._joining += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._joint, read, stop_if_gone)
+        finally:
+            self._joining -= 1
+            gone.set()
 
     async def _run(self, at_once: bool, function: Any, *arguments: Any) -> Any:
         """Call a function in a reader thread or, ``at_once``, in this one, which is quicker for little work."""
@@ -216,7 +248,7 @@ class Service:
             if kind == "multipart/form-data":
                 parameters |= await self._parts(request, body)
             elif kind == "application/x-www-form-urlencoded":
-                parameters |= _fields(_text(body, "the body"), "the body")
+                parameters |= await self._run(len(body) <= FEW, lambda: _fields(_text(body, "the body"), "the body"))
             elif body or kind:
                 shown = shortened(kind) or "<none>"
                 raise HTTPException(
@@ -250,32 +282,40 @@ class Service:
         async def stream() -> AsyncGenerator[bytes, None]:
             yield body
 
-        _text(body, "the body")  # Starlette would decode fields that are not UTF-8 as Latin-1
         reader = _Whole(
             request.headers, stream(), max_files=MOST_FIELDS, max_fields=MOST_FIELDS, max_part_size=self.most_bytes
         )
         reader.spool_max_size = self.most_bytes
+        found = {}
         try:
             form = await reader.parse()
             if not reader.ended:
                 raise ValueError("its end is missing")
+            for name, part in form.multi_items():
+                if isinstance(part, UploadFile):
+                    content = _decoded(await part.read(), part.headers.get("content-transfer-encoding", ""))
+                    found[name] = _text(content, f"the file {shortened(name)!r}")
+                else:
+                    # Python's email package, which UDPipe's own client is built on, ends every line with CR LF.
+                    found[name] = part.replace("\r\n", "\n")
         except (MultiPartException, KeyError, LookupError, ValueError) as error:
             raise HTTPException(400, f"the body is no multipart/form-data: {shortened(str(error))}") from None
-        found = {}
-        for name, part in form.multi_items():
-            if isinstance(part, UploadFile):
-                found[name] = _text(await part.read(), f"the file {shortened(name)!r}")
-            else:
-                # Python's email package, which UDPipe's own client is built on, ends every line with CR LF.
-                found[name] = part.replace("\r\n", "\n")
         await form.close()
         return found
 
 
 class _Whole(MultiPartParser):
-    """A multipart parser that tells whether the closing boundary has been reached."""
+    """A multipart parser that decodes fields, and tells whether the closing boundary has been reached."""
 
     ended = False
+
+    def on_part_end(self) -> None:
+        part = self._current_part
+        if part.file is None:
+            encoding = dict(part.item_headers).get(b"content-transfer-encoding", b"")
+            part.data = bytearray(_decoded(bytes(part.data), encoding.decode("latin-1")))
+            _text(part.data, "a field")  # Starlette would decode fields that are not UTF-8 as Latin-1
+        super().on_part_end()
 
     def on_end(self) -> None:
         self.ended = True
@@ -364,7 +404,19 @@ def _fields(text: str, where: str) -> dict[str, str]:
         ) from None
 
 
-def _text(content: bytes, where: str) -> str:
+def _decoded(content: bytes, encoding: str) -> bytes:
+    """The content of a part in a Content-Transfer-Encoding; a ValueError if this is unknown, or does not fit."""
+    encoding = encoding.strip().lower()
+    if encoding == "base64":
+        return binascii.a2b_base64(content)
+    if encoding == "quoted-printable":
+        return binascii.a2b_qp(content)
+    if encoding not in ("", "7bit", "8bit", "binary"):
+        raise ValueError(f"Content-Transfer-Encoding {shortened(encoding, 20)!r} is unknown")
+    return content
+
+
+def _text(content: bytes | bytearray, where: str) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError:

@@ -190,7 +190,7 @@ def test_trees_change_boundaries(parser, monkeypatch):
     monkeypatch.setattr(boundaries, "LEAST_LOG", -np.inf)
     monkeypatch.setattr(boundaries, "MOST_WORDS", 1000)
     words = text.split()
-    monkeypatch.setattr(parser, "tree_scores", lambda own, treebank: np.array([50.0 * (len(one) == 2) for one in own]))
+    monkeypatch.setattr(parser, "tree_scores", lambda own, **_: np.array([50.0 * (len(one) == 2) for one in own]))
     assert [one.forms for one in parser.cut(text, boundaries="joint")] == [
         tuple(words[i : i + 2]) for i in range(0, 8, 2)
     ]
@@ -201,6 +201,13 @@ def test_scores_are_those_of_the_best_trees(parser):
     scores = [parser.decoder.decode(own).score for own in parser.score(sentences)]
     assert parser.tree_scores(sentences) == pytest.approx(scores)
     assert parser.tree_scores([]).shape == (0,)
+
+
+def test_scoring_trees_can_be_stopped(parser, monkeypatch):
+    monkeypatch.setattr(boundaries, "LEAST_LOG", -np.inf)
+    segmenter = parser.segmenter_for(mh4.Request(boundaries="joint"), {}.popitem)
+    with pytest.raises(KeyError):
+        list(segmenter.cut("Zub ulv tor teg. Zub ulv tor teg."))
 
 
 def test_who_cannot_choose_says_so(parser, text_model, older_text_model, small_model):

@@ -9,8 +9,9 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -18,7 +19,7 @@ from serving import running
 
 from mh4.data.errors import DataError
 from mh4.parsers.chart import ChartParser
-from mh4.service import served_models, server
+from mh4.service import served_models, server, web
 from mh4.service.served_models import ServedModels
 
 LINES = "1\tTe\t_\t_\t_\t_\t_\t_\t_\t_\n2\tnofe\t_\t_\t_\t_\t_\t_\t_\t_\n\n"
@@ -172,6 +173,43 @@ def test_who_leaves_frees_the_place(models, held):
         assert client.service.batcher.waiting_words == 0
         assert client.logged[-1]["status"] == 499
         held.set()
+
+
+def test_boundaries_that_trees_choose_hold_up_nobody(text_model, monkeypatch):
+    began, goes_on, stopped = threading.Event(), threading.Event(), threading.Event()
+
+    def tree_scores(self, sentences, treebank, before_batch):
+        began.set()
+        assert goes_on.wait(30)
+        try:
+            before_batch()
+        except CancelledError:
+            stopped.set()
+            raise
+        return np.zeros(len(sentences))
+
+    def wait_for_joint(count):
+        deadline = time.monotonic() + 10
+        while client.service._joining != count and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert client.service._joining == count
+
+    monkeypatch.setattr(ChartParser, "tree_scores", tree_scores)
+    monkeypatch.setattr(web, "MOST_JOINT", 3)
+    with running(ServedModels([f"m={text_model}"])) as client:
+        with contextlib.ExitStack() as opened:
+            for _ in range(3):
+                connection = opened.enter_context(socket.create_connection(("127.0.0.1", client.port), timeout=10))
+                connection.sendall(request("tokenizer=&parser=&boundaries=joint&data=Te+nofe.+Zvai+te."))
+            assert began.wait(10)
+            wait_for_joint(3)
+            assert client.process("Te nofe. Zvai te.", tokenizer="").status == 200
+            refused = client.process("Te nofe.", tokenizer="", parser="", boundaries="joint")
+            assert (refused.status, refused.headers["Retry-After"]) == (503, "2")
+        wait_for_joint(0)  # the clients have left
+        goes_on.set()
+        assert stopped.wait(10)
+        assert client.process("Te nofe.", tokenizer="", parser="", boundaries="joint").status == 200
 
 
 def test_answers_are_sent_at_once():

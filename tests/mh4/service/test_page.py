@@ -3,7 +3,7 @@
 import os
 import re
 import shutil
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -95,6 +95,22 @@ def choose(page, act):
     answered(page, act, r"^\d+ ms$")
 
 
+@contextmanager
+def held_answers(page):
+    """Hold requests to parse back until the end of the block."""
+    held = []
+    page.route("**/process", lambda route: held.append(route))
+    yield
+    page.unroute("**/process")
+    for route in held:
+        with suppress(playwright.Error):  # the page has given the request up
+            route.continue_()
+
+
+def drawn_as_kept(tree):
+    return {d: head for d, head in heads(tree).items() if "kept" in classes(tree, d)}
+
+
 def another_head(tree, dependent):
     """Return a head that the user could choose instead: not the present one, the word itself or a descendant."""
     found = heads(tree)
@@ -176,17 +192,48 @@ def test_an_answer_under_way_does_not_bring_back_what_was_undone(page):
     head = another_head(tree, 2)
     word(tree, 2).click()
     choose(page, word(tree, head).click)
-    held = []
-    page.route("**/process", lambda route: held.append(route))
-    word(tree, head).click()
-    with page.expect_request("**/process"):
-        word(tree, head).click()  # the same word twice: the root
-    page.keyboard.press("Control+z")
-    for route in held:
-        with suppress(playwright.Error):  # the page has given the request up
-            route.continue_()
+    with held_answers(page):
+        word(tree, head).click()
+        with page.expect_request("**/process"):
+            word(tree, head).click()  # the same word twice: the root
+        page.keyboard.press("Control+z")
     page.wait_for_timeout(500)
     assert heads(tree) == before
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_a_choice_does_not_discard_one_under_way(page, same):
+    parse(page)
+    first, second = page.locator("sentence-tree").first, page.locator("sentence-tree").last
+    before = heads(first), heads(second)
+    choices = [(first, 2, another_head(first, 2)), (first if same else second, 1, 0)]
+    with held_answers(page):
+        for tree, dependent, head in choices:
+            word(tree, dependent).click()
+            word(tree, head or dependent).click()
+    for tree in (first, second):
+        expected = {dependent: head for own, dependent, head in choices if own is tree}
+        for dependent in expected:
+            playwright.expect(tree.locator(f'g.kept[data-dependent="{dependent}"]')).to_have_count(1)
+        assert drawn_as_kept(tree) == expected
+    for _ in choices:
+        page.keyboard.press("Control+z")
+    assert (heads(first), heads(second)) == before
+
+
+def test_a_new_parse_abandons_choices_under_way(page):
+    tree = parse(page)
+    with held_answers(page):
+        word(tree, 1).click()
+        word(tree, 1).click()
+    with held_answers(page), page.expect_request("**/process"):
+        page.click("button.primary")
+        word(tree, 2).click()
+        word(tree, 2).click()
+    playwright.expect(page.locator("#status")).to_have_text(re.compile(r"^\d+ words, \d+ ms$"))
+    page.wait_for_timeout(300)
+    assert drawn_as_kept(page.locator("sentence-tree").first) == {}
+    assert page.is_disabled("#undo")
 
 
 def test_the_same_word_twice_is_the_root_and_escape_takes_back(page):
@@ -279,6 +326,24 @@ def test_a_link_holds_the_text(page, browser, server):
     assert again.input_value("#text") == "Zvai te. Kve <b>yeni</b> & x."
     assert again.locator("article b").count() == 0
     again.close()
+
+
+def test_a_link_pasted_where_the_page_is_open_is_followed(page):
+    tree = parse(page, "Te nofe", model="tags")
+    choose(page, lambda: [word(tree, 1).click(), word(tree, 1).click()])
+    page.click("#link")
+    page.wait_for_timeout(300)
+    assert drawn_as_kept(tree) == {1: 0}  # not parsed again
+    page.goto(f"{page.home}#model=ulvari&text=Kve+yeni.")
+    playwright.expect(page.locator(".form")).to_have_text(["Kve", "yeni", "."])
+    assert (page.input_value("#text"), page.input_value("#model")) == ("Kve yeni.", "ulvari")
+
+
+def test_a_link_with_an_unknown_model(page):
+    page.goto(page.home + "#model=toString&text=Kve+yeni.")
+    page.reload()
+    playwright.expect(page.locator(".form")).to_have_text(["Kve", "yeni", "."])
+    assert page.input_value("#model") == "ulvari"
 
 
 def test_what_is_wrong_is_told_beside_the_buttons(page, server):

@@ -4,10 +4,12 @@ import json
 import shutil
 import threading
 import time
+from base64 import encodebytes
 from concurrent.futures import ThreadPoolExecutor
 from email.mime.multipart import MIMEMultipart
 from email.mime.nonmultipart import MIMENonMultipart
 from email.policy import HTTP
+from quopri import encodestring
 from types import SimpleNamespace
 
 import pytest
@@ -17,7 +19,7 @@ import mh4
 from mh4.data.document import Document
 from mh4.data.errors import DataError
 from mh4.parsers.chart import ChartParser
-from mh4.service import served_models
+from mh4.service import served_models, web
 from mh4.service.processing import PARAMETERS, Asked
 from mh4.service.served_models import ServedModels
 from mh4.service.web import FEW, LONGEST_LINE, Service
@@ -85,6 +87,30 @@ def test_all_ways_to_ask_give_the_same_answer(client, parser):
         assert isinstance(answer.json["acknowledgements"], list)
 
 
+def test_parts_are_decoded(client):
+    data = "Te nofe – é."
+    expected = client.process(data, tokenizer="").result
+    head = '--x\r\nContent-Disposition: form-data; name="%s"%s\r\nContent-Transfer-Encoding: %s\r\n\r\n%s\r\n'
+    kind = {"Content-Type": "multipart/form-data; boundary=x"}
+    packed = {
+        "base64": encodebytes(data.encode()).decode(),
+        "quoted-printable": encodestring(data.encode()).decode(),
+        "8BIT": data,
+    }
+    for encoding, content in packed.items():
+        for file in ("", '; filename="a"'):
+            body = head % ("data", file, encoding, content) + head % ("tokenizer", "", "7bit", "") + "--x--\r\n"
+            assert client.send("POST", "/process", body.encode(), kind).result == expected
+    wrong = [
+        ("x-uuencode", "a", "Encoding 'x-uuencode' is unknown"),
+        ("base64", "abcde", "base64"),
+        ("base64", "6Q==", "UTF-8"),
+    ]
+    for encoding, content, message in wrong:
+        answer = client.send("POST", "/process", head % ("data", "", encoding, content) + "--x--\r\n", kind)
+        assert (answer.status, message in answer.text) == (400, True), answer.text
+
+
 def test_the_body_wins(client):
     form = "model=ulvari-tags&data=a+b&input=horizontal", "application/x-www-form-urlencoded"
     for body, kind in (form, by_email({"model": "ulvari-tags", "data": "a b", "input": "horizontal"})):
@@ -128,6 +154,19 @@ def test_only_little_is_read_in_the_thread_of_the_server(loaded, parameters, at_
     monkeypatch.setattr(client.service.models, "in_memory", lambda model: loaded)
     client.process(**{"data": "a", **parameters})
     assert [not name.startswith("mh4-read") for name in threads] == [at_once]
+
+
+def test_long_forms_are_decoded_outside_the_event_loop(client, monkeypatch):
+    decode, threads = web._fields, []
+
+    def fields(*given):
+        threads.append(threading.current_thread().name.startswith("mh4-read"))
+        return decode(*given)
+
+    monkeypatch.setattr(web, "_fields", fields)
+    for size in (1, FEW):
+        client.process("a" * size, input="horizontal")
+    assert threads == [False, False, False, True]  # address and body, twice
 
 
 def test_times_are_logged_in_milliseconds_and_measured_in_seconds(client, monkeypatch):
@@ -193,6 +232,7 @@ def test_the_whole_name_of_a_model_is_never_the_beginning_of_another(small_model
         ({"data": "a " * 1001, "input": "horizontal"}, 400, "has 1001 words, and at most 1000"),
         ({"data": "a", "input": "horizontal", "parser": "", "k_best": "x"}, 400, "k_best is a number; got 'x'"),
         ({"data": "a", "input": "horizontal", "parser": "", "k_best": "101"}, 400, "k_best is at most 100"),
+        ({"data": LINES, "parser": "", "unique": "nsubj", "among": "101"}, 400, "among is at most 100"),
         ({"data": "a", "input": "horizontal", "parser": "", "confidence": "x"}, 400, "confidence is 1 or 0; got 'x'"),
         ({"data": LINES, "tagger": "", "confidence": "", "model": "ulvari-tags"}, 400, "need trees"),
         ({"data": LINES.replace("\t_\t_\t_\t_\n", "\t1\t_\t_\t_\n"), "parser": "", "keep_heads": ""}, 400, "own head"),
@@ -200,9 +240,13 @@ def test_the_whole_name_of_a_model_is_never_the_beginning_of_another(small_model
         ({"data": "a", "input": "horizontal", "predict": "x", "parser": ""}, 400, "unknown column 'x'"),
         ({"data": LINES, "parser": "", "min_confidence": "x"}, 400, "a probability from 0 to 1; got 'x'"),
         ({"data": LINES, "parser": "", "min_confidence": "2"}, 400, "a probability from 0 to 1; got 2"),
+        ({"data": LINES, "parser": "", "min_confidence": "0.9", "output": "svg"}, 400, "min_confidence leaves heads"),
+        ({"data": LINES, "parser": "", "predict": "upos", "model": "ulvari-tags"}, 400, "parser asks for heads, and"),
+        ({"data": LINES, "tagger": "", "predict": "heads", "model": "ulvari-tags"}, 400, "tagger asks for upos, xpos,"),
         ({"data": LINES, "parser": "", "boundaries": "joint"}, 400, "boundaries are found in raw text"),
         ({"data": "x", "tokenizer": "presegmented", "parser": "", "boundaries": "joint"}, 400, "presegmented says"),
         ({"data": "x", "tokenizer": "", "boundaries": "joint"}, 400, "boundaries is about what is predicted"),
+        ({"data": "x" * 65_537, "tokenizer": "", "parser": "", "boundaries": "joint"}, 400, "at most 65,536 "),
         ({"data": LINES, "min_confidence": "0.5"}, 400, "add the parameter tagger or parser"),
         ({"data": LINES, "parser": "", "keep-heads": ""}, 400, "unknown parameter 'keep-heads'; known: data, model,"),
         ({"data": LINES, "\n" * 2000: ""}, 400, "known: data, model, tokenizer, tagger, parser, input, output,"),
@@ -285,44 +329,18 @@ def test_text_is_brought_into_one_form_of_unicode(client):
 def test_trees_choose_boundaries(client, monkeypatch):
     asked = []
     scores = ChartParser.tree_scores
-    monkeypatch.setattr(ChartParser, "tree_scores", lambda self, own, treebank: asked.append(own) or scores(self, own))
+    monkeypatch.setattr(ChartParser, "tree_scores", lambda self, own, **_: asked.append(own) or scores(self, own))
     plain, joint = (client.process(TEXT, tokenizer="", parser="", boundaries=one) for one in ("segmenter", "joint"))
     assert len(asked) == 1
     joint, plain = (Document.from_conllu(one.result) for one in (joint, plain))
     assert [word for one in joint for word in one.forms] == [word for one in plain for word in one.forms]
 
 
-def test_options_of_the_tokenizer(client):
-    ranged = Document.from_conllu(client.process(TEXT, tokenizer="ranges").result)
-    tokens = [token for sentence in ranged for token in sentence.tokens]
-    spans = [dict(entry.partition("=")[::2] for entry in token.misc.split("|"))["TokenRange"] for token in tokens]
-    assert [TEXT[slice(*map(int, span.split(":")))] for span in spans] == [token.form for token in tokens]
-    lines = "Te nofe. Zvai te.\n \nKve yeni.\n"
-    found = Document.from_conllu(client.process(lines, tokenizer="presegmented;ranges").result)
-    assert [sentence.text for sentence in found] == ["Te nofe. Zvai te.", "Kve yeni."]
-    assert [sentence.sent_id for sentence in found] == ["1", "2"]
-    begun = [[line for line in sentence.comments if line.startswith("# new")] for sentence in found]
-    assert begun == [["# newdoc", "# newpar"], []]
-    spans = [entry for sentence in found for token in sentence.tokens for entry in token.misc.split("|")]
-    spans = [entry[11:].split(":") for entry in spans if entry.startswith("TokenRange=")]
-    assert "".join(lines[int(start) : int(end)] for start, end in spans) == lines.replace(" ", "").replace("\n", "")
-    spaced = client.process(TEXT, tokenizer="").result
-    assert "SpacesAfter=\\s\\s" in spaced
-    plain = client.process(TEXT, tokenizer="normalized_spaces").result
-    assert "Spaces" not in plain
-    assert "SpaceAfter=No" in plain
-
-
-def test_unknown_options_of_the_tokenizer_are_ignored_with_a_warning(client):
-    lines = "Te nofe. Zvai te.\nKve yeni.\n"
-    expected = client.process(lines, tokenizer="presegmented").json
-    assert "warnings" not in expected
-    assert client.process(lines, tokenizer="presegmented=1; ;yes").json == expected
-    found = client.process(lines, tokenizer="presegmented;range=1;x", parser="").json
-    assert found["warnings"] == [
-        "unknown option of the tokenizer, ignored: 'range'; known: presegmented, ranges, normalized_spaces"
-    ]
-    assert "# text = Te nofe. Zvai te.\n" in found["result"]
+def test_a_tagger_that_the_model_lacks_is_a_warning(client):
+    for switches in ({"tagger": ""}, {"tagger": "", "parser": ""}):
+        found = client.process(LINES, **switches).json
+        assert found["warnings"] == ["tagger has no effect: the model predicts neither tags nor lemmas"]
+        assert "warnings" not in client.process(LINES, **switches, model="ulvari-tags").json
 
 
 def test_words_in_lines(client):
@@ -484,20 +502,6 @@ def test_errors_of_its_own_are_counted_as_such(client, monkeypatch):
         time.sleep(0.01)
     assert client.logged[-1]["status"] == 500
     assert 'mh4_requests_total{path="/process",status="500"}' in client.get("/metrics").text
-
-
-def test_blank_lines_between_presegmented_lines_stay(client):
-    data = "\ufeff\nTe nofe.\n\n \n Zvai te."
-    assert client.process(data, tokenizer="presegmented", output="plaintext").result == data.removeprefix("\ufeff")
-    found = Document.from_conllu(client.process(data, tokenizer="presegmented;ranges").result)
-    assert found[1].misc[0] == "SpacesBefore=\\n\\s\\n\\s|TokenRange=15:19"
-
-
-def test_presegmented_lines_end_with_line_feeds_alone(client):
-    data = "Te nofe.\u2028Zvai\x85te\x0c.\r\nKve\n"
-    found = client.process(data, tokenizer="presegmented;ranges", output="json").result
-    assert [one["text"] for one in found] == ["Te nofe. Zvai te .", "Kve"]
-    assert found[1]["tokens"][0]["misc"].split("TokenRange=")[1] == f"{data.index('Kve')}:{len(data) - 1}"
 
 
 def test_a_model_in_memory_does_not_wait_for_another_to_be_loaded(tmp_path, monkeypatch):

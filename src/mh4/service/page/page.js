@@ -7,20 +7,23 @@ const byId = (id) => document.getElementById(id);
 const [ask, text, model, status, trees, undo] = ["ask", "text", "model", "status", "trees", "undo"].map(byId);
 
 let known = null; // what /models says
-let parsed = []; // {tree, sentence, kept}
-const history = []; // {place, sentence, kept} before each change
-let waiting = null; // the AbortController of the request under way
+let parsed = []; // {tree, sentence, kept, changing}; changing is the promise of the latest choice of a head
+const history = []; // {one, sentence, kept} before each change
+let asking = new AbortController(); // of all requests under way
 
 function say(message, problem = false) {
   status.textContent = message;
   status.classList.toggle("problem", problem);
 }
 
-async function process(parameters) {
-  waiting?.abort();
-  waiting = new AbortController();
+function abandon() {
+  asking.abort();
+  asking = new AbortController();
+}
+
+async function process(parameters, signal) {
   const body = new URLSearchParams({ model: model.value, ...parameters });
-  const answer = await fetch("process", { method: "POST", body, signal: waiting.signal });
+  const answer = await fetch("process", { method: "POST", body, signal });
   if (!answer.ok) throw new Error((await answer.text()).trim());
   const { result } = await answer.json();
   return parameters.output === "json" ? result.map(asSentence) : result;
@@ -39,12 +42,14 @@ const can = (ability) => known.extensions[model.value].includes(ability);
 const confidence = () => (can("confidence") ? { confidence: "1" } : {});
 
 async function parseText() {
+  abandon();
   if (!text.value.trim()) return say("");
   say("…");
   const cut = known.models[model.value].includes("tokenizer") ? { tokenizer: "" } : { input: "horizontal" };
   const start = performance.now();
   const asked = { data: text.value, tagger: "", parser: "", output: "json", ...cut, ...confidence() };
-  const sentences = await process(asked);
+  const sentences = await process(asked, asking.signal);
+  abandon(); // choices of heads in the trees that are replaced now
   showAll(sentences);
   const words = sentences.reduce((sum, sentence) => sum + sentence.words.length, 0);
   say(`${words} words, ${Math.round(performance.now() - start)} ms`);
@@ -55,12 +60,13 @@ function showAll(sentences) {
   undo.disabled = true;
   parsed = sentences.map((sentence) => ({ tree: document.createElement("sentence-tree"), sentence, kept: new Map() }));
   trees.replaceChildren(
-    ...parsed.map(({ tree, sentence }, place) => {
+    ...parsed.map((one) => {
+      const { tree, sentence } = one;
       const article = document.createElement("article");
       const line = document.createElement("p");
       line.dir = "auto";
       line.textContent = sentence.text;
-      tree.addEventListener("headchange", (event) => attempt(() => changeHead(place, event.detail)));
+      tree.addEventListener("headchange", (event) => attempt(() => chooseHead(one, event.detail)));
       article.append(line, tree);
       return article;
     }),
@@ -81,22 +87,32 @@ function withHead(earlier, word, head) {
   return kept.set(word, head);
 }
 
-/** Keep a head, or let it go, and parse the sentence around all that are kept. */
-async function changeHead(place, { word, head }) {
-  const one = parsed[place];
+/** Change heads of a sentence in the order of the choices: the next one includes those that are under way. */
+function chooseHead(one, choice) {
   if (!can("keep_heads")) return say(`${model.value} cannot keep heads; choose a model with a decoder`, true);
+  const { signal } = asking;
+  const earlier = one.changing?.catch(() => {});
+  one.changing = (async () => {
+    await earlier;
+    signal.throwIfAborted();
+    await changeHead(one, choice, signal);
+  })();
+  return one.changing;
+}
+
+/** Keep a head, or let it go, and parse the sentence around all that are kept. */
+async function changeHead(one, { word, head }, signal) {
   const kept = withHead(one.kept, word, head);
   const start = performance.now();
   const asked = { data: toConllu(one.sentence, kept), parser: "", keep_heads: "1", output: "json", ...confidence() };
-  const [sentence] = await process(asked);
-  history.push({ place, sentence: one.sentence, kept: one.kept });
+  const [sentence] = await process(asked, signal);
+  history.push({ one, sentence: one.sentence, kept: one.kept });
   undo.disabled = false;
-  show(place, sentence, kept);
+  show(one, sentence, kept);
   say(`${Math.round(performance.now() - start)} ms`);
 }
 
-function show(place, sentence, kept) {
-  const one = parsed[place];
+function show(one, sentence, kept) {
   const before = one.sentence.words;
   const differs = (word, i) => word.head !== before[i].head || word.deprel !== before[i].deprel;
   const changed = new Set(sentence.words.filter(differs).map((word) => word.id));
@@ -105,10 +121,10 @@ function show(place, sentence, kept) {
 }
 
 function takeBack() {
-  waiting?.abort(); // its answer would bring back what is taken back now
+  abandon(); // an answer would bring back what is taken back now
   const last = history.pop();
   undo.disabled = history.length === 0;
-  if (last) show(last.place, last.sentence, last.kept);
+  if (last) show(last.one, last.sentence, last.kept);
 }
 
 function download(content, name, type) {
@@ -138,28 +154,36 @@ undo.addEventListener("click", takeBack);
 byId("conllu").addEventListener("click", () => download(allLines(), "trees.conllu", "text/plain"));
 byId("svg").addEventListener("click", () =>
   attempt(async () => {
+    const { signal } = asking;
     for (const [i, { sentence }] of parsed.entries()) {
-      const picture = await process({ data: toConllu(sentence), output: "svg" });
+      const picture = await process({ data: toConllu(sentence), output: "svg" }, signal);
       download(picture, `tree-${i + 1}.svg`, "image/svg+xml");
     }
   }),
 );
 byId("link").addEventListener("click", () =>
   attempt(async () => {
-    location.hash = new URLSearchParams({ model: model.value, text: text.value });
+    const link = `#${new URLSearchParams({ model: model.value, text: text.value })}`;
+    window.history.replaceState(null, "", link); // setting location.hash would parse the text again
     const copying = navigator.clipboard?.writeText(location.href); // missing without HTTPS, refused without permission
     const copied = await copying?.then(() => true, () => false);
     say(copied ? "link copied" : "the address bar has the link");
   }),
 );
 
+/** Show the text of the link in the address bar, if it has one. */
+async function openLink() {
+  const given = new URLSearchParams(location.hash.slice(1));
+  if (Object.hasOwn(known.models, given.get("model"))) model.value = given.get("model");
+  if (!given.get("text")) return;
+  text.value = given.get("text");
+  await parseText();
+}
+
 attempt(async () => {
   known = await (await fetch("models")).json();
   model.replaceChildren(...Object.keys(known.models).map((name) => new Option(name, name)));
-  const given = new URLSearchParams(location.hash.slice(1));
-  model.value = given.get("model") in known.models ? given.get("model") : known.default_model;
-  if (given.get("text")) {
-    text.value = given.get("text");
-    await parseText();
-  }
+  model.value = known.default_model;
+  addEventListener("hashchange", () => attempt(openLink));
+  await openLink();
 });
