@@ -324,7 +324,7 @@ def _run(given: argparse.Namespace) -> None:
         _ = ModelFolder(given.model).config  # fail now, not after all other benchmarks
     if given.treebank is not None:
         check_input(given.treebank)
-    common = ["--decoder", given.decoder, "--device", given.device]
+    decoder, common = ["--decoder", given.decoder], ["--device", given.device]
     common += [] if given.threads is None else ["--threads", str(given.threads)]
     parsed = [str(path) for path in (given.model, given.treebank) if path is not None]
 
@@ -335,9 +335,9 @@ def _run(given: argparse.Namespace) -> None:
         "decoders": short("--decoders", "mst", "--lengths", "4,20,22", "--repeats", "3"),
         "certainty": short("--decoders", "mst,mh3", "--lengths", "4", "--repeats", "3"),
         "read": [*parsed, *short("--quick")],
-        "train": [*parsed[1:], *common, *short("--steps", "1")],
-        "parse": [*parsed, *common, *short("--repeats", "1")],
-        "memory": [*parsed, *common, *short("--quick")],
+        "train": [*parsed[1:], *decoder, *common, *short("--steps", "1")],
+        "parse": [*parsed, *([] if given.model else decoder), *common, *short("--repeats", "1")],
+        "memory": [*parsed, *decoder, *common, *short("--quick")],
     }
     run_all(given.output, options, given.threads, lambda name: print(f"{name} …", file=sys.stderr))
     print(f"report in {given.output}", file=sys.stderr)

@@ -118,7 +118,7 @@ class TrainingConfig:
     weight_average: Share = 0.0
     warm_up: Count = 0
     rate_fall: Literal["steps", "linear"] = "steps"
-    length_noise: Annotated[float, Field(ge=0, le=10)] = 0.0
+    length_noise: Annotated[float, Field(ge=0, le=100)] = 0.0
     precision: Literal["fp32", "bf16"] = "fp32"
     treebank_evenness: Annotated[float, Field(ge=0, le=1)] = 0.5
 
