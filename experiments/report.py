@@ -303,14 +303,11 @@ def preset_section(results: list[Result], preset: str, short: Sequence[Result]) 
 def _changed_settings(results: list[Result]) -> list[str]:
     """Sentences about the network and training settings of runs that differ from the defaults."""
     defaults = _by_name(as_dict(ChartConfig())) | {"feature_weight": 0.0}  # a setting of earlier versions
+    del defaults["seed"]
     runs: dict[frozenset[str], list[str]] = defaultdict(list)
     for result in results:
         settings = _by_name(result["settings"]).items()
-        changed = {
-            f"{name}={value}"
-            for name, value in settings
-            if name in defaults.keys() - {"seed"} and defaults[name] != value
-        }
+        changed = {f"{name}={value}" for name, value in settings if name in defaults and defaults[name] != value}
         runs[frozenset(changed)].append("{treebank} {system} {seed}".format(**result))
     if not any(runs):
         return ["Published settings."]

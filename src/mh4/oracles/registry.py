@@ -58,7 +58,7 @@ def optimal_computation(heads: np.ndarray, system: str, policy: str | None = Non
     """
     oracle, policy = get_oracle(system, policy)
     transitions = oracle.computation(heads, policy)
-    if system_name(system) == "covington":  # builds every tree; running its O(n²) transitions would take cubic time
+    if oracle.system.name == "covington":  # builds every tree; running its O(n²) transitions would take cubic time
         return tuple(map(str, transitions)), len(heads) - 1
     *_, last = oracle.system.run(len(heads) - 1, transitions)
     return tuple(map(str, transitions)), int((oracle.system.heads(last)[1:] == heads[1:]).sum())

@@ -437,7 +437,7 @@ class Parser(Shared, Guided, ABC):
         target, form = output_format(target)
         check_apart(source, target)
         count = Count(0, 0)
-        ahead = isinstance(source, str | Path) and str(source) != "-" and os.path.isfile(source)
+        ahead = isinstance(source, str | Path) and str(source) != "-" and os.path.isfile(source)  # nobody waits
         parsed = self._open(source, request, errors, format, batch_words, ahead)
         with closing(parsed), atomic_output(target) as stream, sentence_writer(stream, form) as write:
             for given, trees in parsed:

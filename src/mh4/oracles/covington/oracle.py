@@ -119,7 +119,7 @@ def step_scores_batch(
 def loss(configuration: Configuration, gold: np.ndarray) -> int:
     """The smallest number of wrong heads in any tree that can be reached (Theorem 1)."""
     tree = _checked(configuration, gold)
-    return int(loss_on_arrays(_heads(configuration), configuration.left, configuration.right, tree))
+    return int(loss_on_arrays(configuration.heads(), configuration.left, configuration.right, tree))
 
 
 def _heads(configuration: Configuration) -> np.ndarray:
