@@ -85,7 +85,7 @@ def plain_array(values: Any) -> np.ndarray:
     ValueError: a masked array, whose mask would be lost.
     """
     if hasattr(values, "detach"):  # PyTorch, which this package does not import
-        values = values.detach().cpu()
+        values = values.detach().cpu().resolve_conj().resolve_neg()
         values = values.float() if str(values.dtype) == "torch.bfloat16" else values
     if hasattr(values, "filled"):
         raise ValueError("scores and arc_bonus must not be masked arrays; write array.filled(-np.inf)")

@@ -5,7 +5,7 @@ Every token but white space, and a byte order mark, is a word for the parser. Ea
 """
 
 import tempfile
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from operator import itemgetter
@@ -116,14 +116,15 @@ class _Model:
 class Component(_Model):
     """Sets heads and relations of documents, and the tags, features and lemmas that the model predicts.
 
-    Sentence boundaries are those of the document. If it has none, the model's segmenter finds them; without a
-    segmenter, the document is one sentence. Tags, features and lemmas that the model does not predict are taken from
-    the document. Documents that fail go to the pipeline's error handler one by one.
+    Where ``token.is_sent_start`` is True or False, it decides whether a sentence begins; elsewhere, the model's
+    segmenter does. Without a segmenter, sentences begin only where the document says so. Tags, features and lemmas that
+    the model does not predict are taken from the document. Documents that fail go to the pipeline's error handler one
+    by one.
 
     Parameters
     ----------
-    nlp, name
-        The pipeline, and the component's name in it.
+    name
+        The component's name in its pipeline.
     model
         Model folder; None if `from_disk` or `from_bytes` will load the model.
     confidence
@@ -136,7 +137,6 @@ class Component(_Model):
 
     def __init__(
         self,
-        nlp: Language,
         name: str,
         model: str | None,
         confidence: bool,
@@ -146,10 +146,6 @@ class Component(_Model):
         super().__init__(model, device, threads)
         self.name = name
         self.confidence = confidence
-        tokenizer = nlp.tokenizer
-        self._tokenizer = tokenizer if isinstance(tokenizer, Tokenizer) else None
-        if self._tokenizer is not None:
-            self._tokenizer.model = self
 
     def set_error_handler(self, error_handler: ErrorHandler) -> None:
         """Set the function that is called with name, component, documents and error if parsing fails."""
@@ -210,15 +206,15 @@ class Component(_Model):
         words = [token.i for token in doc if is_word(token)]
         if not words:
             return []
-        starts: list[int] = []
-        places = words
-        if doc.has_annotation("SENT_START"):
-            starts = [token.i for token in doc if token.is_sent_start]
-        elif self.parser.segmenter is not None:
+        starts = {token.i for token in doc if token.is_sent_start}
+        if self.parser.segmenter is not None and not doc.has_annotation("SENT_START", require_complete=True):
             # All that stands before the second sentence, such as a byte order mark, belongs to the first.
-            starts = [sentence.tokens[0].start for sentence in self.parser.cut(doc.text)][1:]
-            places = [doc[i].idx for i in words]
-        begun = (bisect_right(starts, place) for place in places)
+            cut = [sentence.tokens[0].start for sentence in self.parser.cut(doc.text)][1:]
+            places = [token.idx for token in doc]
+            starts |= {i for i in (bisect_left(places, start) for start in cut) if i < len(doc)}
+            starts -= {token.i for token in doc if token.is_sent_start is False}
+        ordered = sorted(starts)
+        begun = (bisect_right(ordered, i) for i in words)
         return [[i for _, i in own] for _, own in groupby(zip(begun, words, strict=True), key=itemgetter(0))]
 
 
@@ -231,21 +227,22 @@ def make_component(
     nlp: Language, name: str, model: str | None, confidence: bool, device: str, threads: int | None
 ) -> Component:
     """The component for ``nlp.add_pipe("mh4", …)``; see `Component`."""
-    return Component(nlp, name, model, confidence, device, threads)
+    return Component(name, model, confidence, device, threads)
 
 
 class Tokenizer:
-    """Cuts text into sentences and words with the segmenter of the pipeline's component, see `load`."""
+    """Cuts text into sentences and words with the segmenter of the pipeline's first "mh4" component; see `load`."""
 
-    def __init__(self, vocab: Vocab) -> None:
-        self.vocab = vocab
-        self.model: _Model | None = None
+    def __init__(self, nlp: Language) -> None:
+        self.nlp = nlp
+        self.vocab = nlp.vocab
 
     def __call__(self, text: str) -> Doc:
         """Tokenize a text, without parsing it; one with NUL, which cannot be cut, becomes a single token."""
-        if self.model is None:
+        component = next((one for _, one in self.nlp.components if isinstance(one, Component)), None)
+        if component is None:
             raise ValueError('this tokenizer cuts text with a model; write nlp.add_pipe("mh4", …)')
-        parser = self.model.parser
+        parser = component.parser
         try:
             cut = parser.cut(text)
         except DataError as error:
@@ -281,7 +278,7 @@ class Tokenizer:
 @registry.tokenizers("mh4.Tokenizer.v1")
 def make_tokenizer() -> Any:
     """The tokenizer factory that a pipeline's configuration names; see `load`."""
-    return lambda nlp: Tokenizer(nlp.vocab)
+    return Tokenizer
 
 
 def load(model: str | Path, *, confidence: bool = False, device: str = "auto", threads: int | None = None) -> Language:

@@ -433,6 +433,16 @@ def test_tensors_of_any_type_are_converted(dtype):
     assert np.allclose(forest.margins.values, decoder.margins(scores).values)
 
 
+def test_tensors_that_are_views_of_complex_numbers():
+    torch = pytest.importorskip("torch")
+    decoder = get_decoder("mst")
+    scores = random_scores(decoder, 4, 0, ties=True)
+    negated = torch.complex(torch.zeros(scores.shape), -torch.tensor(scores)).conj()
+    assert (decoder.decode(negated.imag).heads == decoder.decode(scores).heads).all()
+    with pytest.raises(ValueError, match="real numbers; got complex"):
+        decoder.decode(negated)
+
+
 @every_decoder
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_the_lowest_number_of_a_tensor_is_a_mask(name, dtype):

@@ -127,10 +127,24 @@ def test_sentences_of_the_document_stay(text_model):
     assert len(list(without.sents)) == len(mh4.load(text_model).cut("Te nofe mihevode. Zvai te."))
 
 
+def test_the_segmenter_decides_where_the_document_does_not(text_model):
+    nlp = spacy.blank("xx")
+    component = nlp.add_pipe("mh4", config={"model": str(text_model)})
+    text = "Te nofe mihevode. Zvai te. Kve yeni takomero."
+    found = [span.start for span in nlp(text).sents]
+    assert len(found) > 2
+    doc = nlp.make_doc(text)
+    doc[1].is_sent_start, doc[found[1]].is_sent_start = True, False
+    assert [span.start for span in component(doc).sents] == [0, 1, *found[2:]]
+
+
 def test_without_a_segmenter_a_document_is_one_sentence(small_model):
     nlp = spacy.blank("xx")
     nlp.add_pipe("mh4", config={"model": str(small_model)})
     assert len(list(nlp("a b. c d.").sents)) == 1
+    doc = nlp.make_doc("a b. c d.")
+    doc[1].is_sent_start = True
+    assert [span.start for span in nlp.get_pipe("mh4")(doc).sents] == [0, 1]
     with pytest.raises(ValueError, match="cannot split text"):
         mh4_spacy.load(small_model)
 
@@ -149,6 +163,16 @@ def test_a_saved_pipeline_has_its_model(nlp, tmp_path, small_model):
     with pytest.raises(ValueError, match="the component has no model"):
         again("a")
     assert seen(again.from_bytes(nlp.to_bytes())(TEXT)) == expected
+
+
+def test_the_first_component_cuts_text(text_model, small_model):
+    nlp = mh4_spacy.load(text_model)
+    expected = [token.text for token in nlp.make_doc(TEXT)]
+    nlp.add_pipe("mh4", name="second", config={"model": str(small_model)})
+    assert [token.text for token in nlp.make_doc(TEXT)] == expected
+    nlp.remove_pipe("mh4")
+    with pytest.raises(ValueError, match="cannot split text"):
+        nlp.make_doc(TEXT)
 
 
 def test_a_saved_pipeline_is_loaded_without_importing_mh4(nlp, tmp_path):
@@ -226,6 +250,13 @@ def test_multiword_tokens_come_back():
     assert mh4_spacy.from_doc(copied) == document
     doc[0]._.mh4_surface_words = 50  # more than the sentence has
     assert mh4_spacy.from_doc(doc)[0].forms == document[0].forms
+
+
+def test_no_head_is_invented_for_arcs_between_sentences():
+    sentence = Sentence(["a", "b", "c"], heads=[0, 0, 1], relations=["root", "root", "x"])
+    found = Document.from_spacy(Document([sentence]).to_spacy())
+    assert [one.forms for one in found] == [("a",), ("b", "c")]
+    assert [one.heads.tolist() for one in found] == [[0], [0, -1]]
 
 
 @pytest.mark.parametrize(("first", "last"), [(1, 3), (2, 4)])
@@ -408,7 +439,7 @@ def test_a_byte_order_mark_is_no_word(nlp, start):
     assert doc.text == text
     assert doc[0].sent == next(doc.sents)
     assert doc[0].head.i == 1
-    expected = [(one.forms, one.misc) for one in nlp.tokenizer.model.parser.cut(text)]
+    expected = [(one.forms, one.misc) for one in nlp.get_pipe("mh4").parser.cut(text)]
     assert [(one.forms, one.misc) for one in Document.from_spacy(doc)] == expected
     assert len(Document.from_spacy(nlp("\ufeff"))) == 0
 

@@ -147,6 +147,7 @@ def _run() -> int:
         try:
             if "" in sys.argv[1:]:
                 raise ValueError("an argument is empty (an unset shell variable?)")
+            _check_folder()
             return app(prog_name="mh4", standalone_mode=False, obj=_announce_compiling) or 0
         finally:
             sys.stdout.flush()
@@ -163,6 +164,13 @@ def _run() -> int:
             raise
         say(f"mh4: {_report(error)}", style="red")
         return 2 if isinstance(error, EXPECTED) else 1
+
+
+def _check_folder() -> None:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        raise DataError("the current folder has been removed (cd to another one)") from None
 
 
 def _report_usage(error: Exception) -> int:

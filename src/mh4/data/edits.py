@@ -2,7 +2,7 @@
 
 import re
 import reprlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from operator import index
 
 import numpy as np
@@ -22,7 +22,7 @@ _HEAD_NAMES = [*map(str, range(4096)), "_"]  # "_" for -1
 def replace_heads(fields: list[str], heads: np.ndarray | Sequence[int]) -> np.ndarray:
     """Write n heads into the fields; returns padded heads, int32 (n+1,), with -1 for the root."""
     n = len(fields) // STRIDE
-    values = np.array(heads)
+    values = np.asarray(heads)
     if values.shape != (n,) or values.dtype.kind not in "iu":
         padded = values.shape == (n + 1,) and values[0] == -1
         hint = "; leave out the entry of the root, heads[1:]" if padded else ""
@@ -40,7 +40,7 @@ def replace_heads(fields: list[str], heads: np.ndarray | Sequence[int]) -> np.nd
 def replace_column(fields: list[str], column: int, given: Sequence[object]) -> None:
     """Write n values of a column into the fields; see `entries.written`."""
     n = len(fields) // STRIDE
-    if isinstance(given, str) or len(given) != n:
+    if isinstance(given, str) or not isinstance(given, Sized) or len(given) != n:
         raise ValueError(f"{COLUMNS[column]} needs one value for each of {n} words")
     values = [value if isinstance(value, str) else written(value, column) for value in given]
     known = _SOUND.setdefault(column, set())

@@ -59,6 +59,7 @@ _PACKING: dict[str, Callable[[BinaryIO], object]] = {
 _KNOWN = {
     b"PK\x03\x04": "a ZIP archive (unpack it first)",
     b"\x28\xb5\x2f\xfd": "compressed with Zstandard (unpack it first)",
+    b"\xff\xfe\0\0": "UTF-32 text (convert it to UTF-8)",
     b"\xff\xfe": "UTF-16 text (convert it to UTF-8)",
     b"\xfe\xff": "UTF-16 text (convert it to UTF-8)",
 }

@@ -17,8 +17,7 @@ _TYPES |= {"head": "Int64", "start_char": "int64", "end_char": "int64", "token":
 _IF_KNOWN = dict.fromkeys(
     ("confidence", "head_confidence", "margin", "relation_share", "score", "tree_confidence"), "float64"
 ) | {"next_head": "Int64"}
-# Integers that untyped files or gaps turn into floats.
-_WHOLE = ("id", "head", "start_char", "end_char")
+_WHOLE = ("id", "head", "start_char", "end_char", "next_head")
 
 
 def to_frame(sentences: Iterable[Any]) -> Any:
@@ -50,13 +49,15 @@ def read_frame(frame: Any, source: str) -> list[dict[str, Any]]:
     pandas = require("pandas", "pandas")
     if not isinstance(frame, pandas.DataFrame):
         raise TypeError(f"expected a pandas data frame, not {reprlib.repr(frame)}")
+    if levels := [name for name in frame.index.names if name in _TYPES and name not in frame]:
+        frame = frame.reset_index(levels)
     if "text" not in frame:
         raise DataError(f"{source}: has no column text, with a row for each word (it has {', '.join(map(str, frame))})")
     known = frame.astype(object).where(frame.notna(), None).to_dict("records")
     sentences: list[list[dict[str, Any]]] = []
     before: Any = None
     for values in known:
-        row = {key: _whole(value) if key in _WHOLE else value for key, value in values.items() if value is not None}
+        row = {key: _typed(key, value) for key, value in values.items() if value is not None}
         if not sentences or row.get("sentence") != before or row.get("id") == 1:
             sentences.append([])
         sentences[-1].append(row)
@@ -64,8 +65,11 @@ def read_frame(frame: Any, source: str) -> list[dict[str, Any]]:
     return [_dictionary(rows, "other_lines" in frame, source, i) for i, rows in enumerate(sentences, start=1)]
 
 
-def _whole(value: Any) -> Any:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+def _typed(key: Any, value: Any) -> Any:
+    """The value with its type in `to_frame`: untyped files hold integers as text, or as floats because of gaps."""
+    if isinstance(value, float) and value.is_integer() and key in (*_WHOLE, "sent_id"):
+        return int(value)
+    return int(value) if isinstance(value, str) and value.isdecimal() and key in _WHOLE else value
 
 
 def _dictionary(rows: Sequence[dict[str, Any]], has_others: bool, source: str, number: int) -> dict[str, Any]:

@@ -186,7 +186,8 @@ def _tokens(doc: Doc, span: Span) -> list[dict[str, Any]]:
             head = token.head
             while head.i not in place and head.head.i != head.i:  # spaCy's parsers may attach words to white space
                 head = head.head
-            tokens[-1]["head"] = 0 if head.i == token.i else place.get(head.i, 0)
+            if span.start <= head.i < span.end:  # a sentence with several roots may have arcs to another span
+                tokens[-1]["head"] = 0 if head.i == token.i else place.get(head.i, 0)
     return tokens
 
 

@@ -87,6 +87,8 @@ def _read_sums(folder: Path) -> Sums:
         return {}
     sums: Sums = {}
     for number, line in enumerate(_read(path).decode(errors="replace").splitlines(), start=1):
+        if not line.strip():
+            continue
         found = _LINE.fullmatch(line)
         if found is None:
             raise DataError(f"{path}:{number}: is not a line with a checksum (get the model again)")

@@ -501,6 +501,13 @@ def test_an_incomplete_command_shows_what_there_is(command, run):
     assert b"Usage: " in result.stdout
 
 
+def test_a_removed_working_folder(run, small_treebanks, tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    fails_with_one_line(run("coverage", small_treebanks[1]), "the current folder has been removed")
+
+
 @pytest.mark.parametrize(
     "command",
     ["parse m ?", "parse m x -o ?", "parse ? x", "train ? --dev x", "eval x --model ?", "sample ?", "train x -o ?"],

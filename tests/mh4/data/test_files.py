@@ -322,6 +322,7 @@ def test_damaged_compressed_input_is_named(pack, damage, tmp_path):
         (b"PK\x03\x04", "ZIP archive"),
         (b"\x28\xb5\x2f\xfd", "Zstandard"),
         ("\ufeff1\tA".encode("utf-16-le"), "UTF-16 text"),
+        ("\ufeff1\tA".encode("utf-32-le"), "UTF-32 text"),
         (b"\x7fELF\x02\x01\x01\x00\x00", "binary file"),
     ],
 )

@@ -158,3 +158,26 @@ def test_documents_of_spacy(document):
         Document.from_spacy("A b")
     with pytest.raises(DataError, match="Doc: sentence 1: XPOS 'a b' of token 1 holds"):
         Document.from_spacy(spacy.tokens.Doc(spacy.blank("xx").vocab, ["a"], tags=["a b"]))
+
+
+def test_index_levels_are_columns(document):
+    frame = document.to_pandas()
+    for levels in (["sentence", "id"], ["sent_id", "token"], "head"):
+        assert Document.from_pandas(frame.set_index(levels)) == document
+
+
+def test_a_file_read_as_text(tmp_path):
+    words = Sentence(["NA", "1999"], lemmas=["null", "1999"], heads=[0, 1], comments=["# sent_id = 007"])
+    confidence = Confidence(np.array([2.0, np.inf]), np.array([2, -1], np.int32), np.array([0.5, 1.0]))
+    document = Document([words.replace(score=3.5, confidence=confidence)] * 2)
+    document.to_pandas().to_csv(tmp_path / "words.csv", index=False)
+    options = {"keep_default_na": False, "na_values": [""]}
+    frame = pandas.read_csv(tmp_path / "words.csv", dtype=str, **options)
+    for own in (frame, frame.drop(columns="other_lines")):
+        found = Document.from_pandas(own)
+        assert found.to_dict() == document.to_dict()
+
+
+def test_identifiers_of_sentences_that_became_floats():
+    frame = pandas.DataFrame({"text": ["a", "b"], "sent_id": [7, None], "id": [1, 1]})
+    assert Document.from_pandas(frame)[0].sent_id == "7"

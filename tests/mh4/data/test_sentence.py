@@ -488,6 +488,8 @@ def test_mixed_line_ends_stay_where_a_column_is_replaced():
         ({"heads": [0, -2]}, "-1…2"),
         ({"relations": ["root"]}, "DEPREL needs one value for each of 2 words"),
         ({"upos": "NV"}, "UPOS needs one value"),
+        ({"upos": None}, "UPOS needs one value"),
+        ({"upos": (value for value in "NV")}, "UPOS needs one value"),
         ({"upos": ["", "X"]}, "UPOS may not be ''"),
         ({"xpos": ["A", "B\tC"]}, "XPOS may not be"),
         ({"relations": ["root", "dep\n"]}, "DEPREL may not be"),

@@ -114,6 +114,12 @@ def test_removed_files_are_forgotten(tmp_path):
     assert read_file(tmp_path / "two") == b"2"
 
 
+def test_empty_lines_are_ignored(folder):
+    path = folder / SUMS
+    path.write_text("".join(f"{line}\n \n" for line in path.read_text().splitlines()))
+    load(folder, device="cpu")
+
+
 def test_a_damaged_list(folder):
     (folder / SUMS).write_text("garbage\n")
     with pytest.raises(DataError, match=rf"{SUMS}:1: is not a line with a checksum"):
