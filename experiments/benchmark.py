@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from provenance import PACKAGES, describe_commit
 
 from mh4.cli.bench.certainty import COLUMNS
 from mh4.cli.bench.decoders import FITTED
@@ -40,7 +41,6 @@ from mh4.parsers.network import NetworkParser
 
 RESULTS, PLOT, SNIPPET = "benchmark.json", "decoders.svg", "performance.md"
 COMMAND = "python experiments/benchmark.py"
-PACKAGES = ("mh4", "numpy", "numba", "torch")
 _SHOWN = (10, 20, 40, 60, 80, 100, 200, 400)
 _OWN = ("read", "memory")
 
@@ -161,7 +161,7 @@ def run_all(
     require("matplotlib", "plots")
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    results: dict[str, Any] = {"machine": machine(threads)}
+    results: dict[str, Any] = {"commit": describe_commit(), "machine": machine(threads)}
     for name, arguments in options.items():
         on_start(name)
         script = [__file__, "--only", name] if name in _OWN else ["-m", "mh4", "bench", name, "--json"]

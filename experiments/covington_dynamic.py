@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from kept_results import part_path, read_kept, scored_part
+from kept_results import Data, describe_data, part_path, read_kept, scored_part
+from provenance import made_with
 from rich.console import Console
 from rich.table import Table
 from scipy.stats import permutation_test
@@ -45,10 +46,8 @@ Runs = dict[str, list[dict[str, Any]]]  # results of each oracle, one per seed
 
 def run(folder: Path, oracle: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
     """Train a parser; count its correct words in each sentence."""
-    errors: ErrorPolicy = "skip" if options.skip_bad else "raise"
-    train, evaluation = (
-        read_gold(part_path(folder, part), errors) for part in ("train", scored_part(folder)["scored"])
-    )
+    train = read_gold(part_path(folder, "train"), policy(options))
+    evaluation = read_gold(part_path(folder, scored_part(folder)["scored"]), policy(options))
     config = PerceptronConfig("covington", oracle, iterations=options.iterations, seed=seed)
     start = time.process_time()
     parser = fit(config, train)
@@ -60,7 +59,18 @@ def run(folder: Path, oracle: str, seed: int, options: argparse.Namespace) -> di
         right["UAS"].append(int(head_right.sum()))
         right["LAS"].append(int((head_right & relation_right).sum()))
     words = sum(map(len, evaluation))
-    return settings(folder, oracle, seed, options) | {"words": words, "seconds": round(seconds, 1)} | right
+    result = settings(folder, oracle, seed, options) | {"words": words, "seconds": round(seconds, 1)} | right
+    return result | {"data": data_of(folder, options)} | made_with("cpu")
+
+
+def policy(options: argparse.Namespace) -> ErrorPolicy:
+    """What to do with sentences that are not valid."""
+    return "skip" if options.skip_bad else "raise"
+
+
+def data_of(folder: Path, options: argparse.Namespace) -> Data:
+    """What a parser is trained and scored on."""
+    return describe_data(folder, "train", *scored_part(folder).values(), errors=policy(options))
 
 
 def settings(folder: Path, oracle: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
@@ -81,7 +91,7 @@ def read_results(options: argparse.Namespace) -> dict[str, Runs]:
         for oracle in options.oracles:
             for seed in range(1, options.seeds + 1):
                 path = result_path(folder, oracle, seed, options)
-                result = read_kept(path, settings(folder, oracle, seed, options))
+                result = read_kept(path, settings(folder, oracle, seed, options), data_of(folder, options))
                 if result is not None:
                     runs[oracle].append(result)
         if DYNAMIC in runs:

@@ -26,7 +26,7 @@ import numpy as np
 from covington_dynamic import METRICS, p_value, right_words, scores, with_shared_seeds
 from grid_results import write_result
 from grid_runs import TREES_ALONE
-from kept_results import part_path, read_kept, scored_part
+from kept_results import Data, describe_data, part_path, read_kept, scored_part
 from provenance import describe_commit, describe_hardware
 from rich.console import Console
 from rich.table import Table
@@ -74,7 +74,13 @@ def count_right(parser: Parser, folder: Path, own: dict[str, Any]) -> dict[str, 
         right["UAS"].append(int(head_right.sum()))
         right["LAS"].append(int((head_right & (np.array(gold.relations) == np.array(predicted.relations))).sum()))
     made = {"commit": describe_commit(), "hardware": describe_hardware("cpu")}
-    return own | {"words": sum(map(len, evaluation))} | right | made
+    return own | {"words": sum(map(len, evaluation))} | right | {"data": data_of(folder, own)} | made
+
+
+def data_of(folder: Path, own: dict[str, Any]) -> Data:
+    """What a result with these settings was trained and scored on."""
+    parts = ("train", "dev") if "scorer" in own else ("train",)
+    return describe_data(folder, *parts, *scored_part(folder).values())
 
 
 def cell(treebanks: Sequence[Runs], own: str, other: str, metric: str) -> str:
@@ -131,7 +137,7 @@ def main() -> None:
             own = settings(folder, oracle, ties, seed, options)
             way = own.get("scorer", ties)
             path = options.output / f"{options.system}-{name}-{oracle}-{way}-seed{seed}.json"
-            result = read_kept(path, own)
+            result = read_kept(path, own, data_of(folder, own))
             if result is None and not options.table:
                 result = count_right(train_parser(folder, own, options.work / path.stem), folder, own)
                 write_result(path, result)

@@ -2,21 +2,72 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
+from mh4.data.errors import ErrorPolicy
+from mh4.decoders.trees import is_projective
+from mh4.training.treebanks import read_gold
 
-def read_kept(path: Path, settings: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The result in a file, if there is one; SystemExit if it was made with other settings."""
+Data = Mapping[str, Mapping[str, Any]]  # what is known of each part of a treebank
+
+
+def read_kept(path: Path, settings: Mapping[str, Any], data: Data | None = None) -> dict[str, Any] | None:
+    """The result in a file, if there is one; SystemExit if it was made with other settings or from other data.
+
+    ``data`` is that of `describe_data`. Results of earlier versions tell less of theirs, and are accepted unless what
+    they tell differs.
+    """
     if not path.exists():
         return None
     result = json.loads(path.read_text(encoding="utf-8"))
     if {name: result.get(name) for name in settings} != dict(settings):
         raise SystemExit(f"{path}: was made with other settings (remove it, or choose another output folder)")
+    for part, known in _data_of(result).items():
+        now = (data or {}).get(part, {})
+        if any(now.get(name, value) != value for name, value in known.items()):
+            raise SystemExit(f"{path}: was made from other {part} data (remove it, or choose another output folder)")
     return result
+
+
+def _data_of(result: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """What a result tells of its data, in the form of `describe_data`."""
+    if "data" in result:
+        return result["data"]
+    data: dict[str, dict[str, Any]] = {"train": {}}
+    if "tokens" in result:
+        sentences = result["sentences"]
+        data["train"] = {"sentences": sentences, "words": result["tokens"]}
+        data["train"]["not_projective"] = round(result["nonprojective_percent"] * sentences / 100)
+    if "not_projective" in result:
+        data["train"]["not_projective"] = result["not_projective"]
+    if "words" in result and "scored" in result:
+        data[result["scored"]] = {"sentences": len(result["UAS"]), "words": result["words"]}
+    return data
+
+
+def describe_data(folder: Path, *parts: str, errors: ErrorPolicy = "raise") -> dict[str, dict[str, Any]]:
+    """Of each part of a treebank, the numbers of sentences, words and non-projective trees, and the file's SHA-256.
+
+    Empty if the treebank is missing. DataError if a sentence is not valid, unless ``errors`` says otherwise.
+    """
+    return {part: _describe_file(part_path(folder, part), errors) for part in parts} if folder.is_dir() else {}
+
+
+@cache
+def _describe_file(path: Path, errors: ErrorPolicy) -> dict[str, Any]:
+    sentences = read_gold(path, errors)
+    return {
+        "sentences": len(sentences),
+        "words": sum(map(len, sentences)),
+        "not_projective": sum(not is_projective(sentence.padded_heads) for sentence in sentences),
+        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+    }
 
 
 def part_path(folder: Path, part: str) -> Path:

@@ -40,7 +40,8 @@ from typing import NamedTuple
 
 import numpy as np
 from candidate_counts import count_attachments, share_of_ambiguous
-from kept_results import part_path, read_kept, scored_part
+from kept_results import Data, describe_data, part_path, read_kept, scored_part
+from provenance import made_with
 from rich.console import Console
 from rich.table import Table
 
@@ -184,7 +185,12 @@ def measure(folder: Path, name: str, row: Row, options: argparse.Namespace, seed
     if row.system == "lr-spine":
         result |= {"gamma_train": gamma(parser, train), "gamma_dev": gamma(parser, dev)}
         result |= {"two_correct": share_of_ambiguous(parser, train)}
-    return result
+    return result | {"data": data_of(folder)} | made_with("cpu")
+
+
+def data_of(folder: Path) -> Data:
+    """What a parser is trained, chosen and scored on."""
+    return describe_data(folder, "train", "dev", *scored_part(folder).values())
 
 
 def settings(folder: Path, row: str, options: argparse.Namespace, seed: int) -> dict:
@@ -205,7 +211,7 @@ def read_results(options: argparse.Namespace) -> dict[str, dict[str, list[dict]]
         for row in ROWS:
             for seed in range(1, options.seeds + 1):
                 path = result_path(folder, row, options, seed)
-                result = read_kept(path, settings(folder, row, options, seed))
+                result = read_kept(path, settings(folder, row, options, seed), data_of(folder))
                 if result is not None:
                     results[folder.resolve().name][row].append(result)
     return results

@@ -10,10 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from benchmark import PACKAGES
 
 from mh4.machine import processor
 from mh4.models.devices import choose_device
+
+PACKAGES = ("mh4", "numpy", "numba", "torch")
+
+
+def made_with(device: str) -> dict[str, Any]:
+    """The commit, versions and hardware of a result that is made now, on a device."""
+    return {"commit": describe_commit(), "versions": describe_versions(), "hardware": describe_hardware(device)}
 
 
 def describe_commit() -> str | None:

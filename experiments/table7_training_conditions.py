@@ -28,7 +28,8 @@ import numpy as np
 import torch
 from deterministic.parser import DeterministicParser, visited_configurations
 from deterministic.training import CONDITIONS, Condition, Settings, train_condition
-from kept_results import part_path, read_folder, read_kept, shown
+from kept_results import describe_data, part_path, read_folder, read_kept, shown
+from provenance import made_with
 from results_sections import LANGUAGES, markdown_rows, write_tables
 from rich.console import Console
 from rich.table import Table
@@ -63,9 +64,10 @@ def result_path(output: Path, code: str, condition: int, settings: Settings) -> 
     return output / f"{settings.system}-{code}-{condition}-seed{settings.seed}.json"
 
 
-def kept(output: Path, code: str, condition: int, settings: Settings) -> dict | None:
-    """The result of an earlier run, if there is one."""
-    return read_kept(result_path(output, code, condition, settings), asdict(settings))
+def kept(output: Path, folder: Path, condition: int, settings: Settings) -> dict | None:
+    """The result of an earlier run on a treebank, if there is one."""
+    path = result_path(output, treebank_code(folder), condition, settings)
+    return read_kept(path, asdict(settings), describe_data(folder, "train", "dev"))
 
 
 def save_visited(path: Path, parser: DeterministicParser, sentences: list[Sentence]) -> None:
@@ -81,7 +83,7 @@ def run_treebank(folder: Path, conditions: list[int], settings: Settings, output
     """Do the missing runs of one treebank and seed, sharing the parsers of the first pass."""
     code = treebank_code(folder)
     dump = output / f"{settings.system}-{code}-visited-seed{settings.seed}.npz"
-    missing = [number for number in conditions if kept(output, code, number, settings) is None]
+    missing = [number for number in conditions if kept(output, folder, number, settings) is None]
     dumping = visited and not dump.exists()
     if not missing and not dumping:
         return
@@ -112,6 +114,8 @@ def run_treebank(folder: Path, conditions: list[int], settings: Settings, output
             "tokens": sum(map(len, train)),
             "nonprojective_percent": 100 * mean(not is_projective(sentence.padded_heads) for sentence in train),
             **asdict(settings),
+            "data": describe_data(folder, "train", "dev"),
+            **made_with("cpu"),
         }
         with atomic_output(result_path(output, code, number, settings)) as stream:
             stream.write((json.dumps(result, indent=1) + "\n").encode())
@@ -130,11 +134,12 @@ def results_table(folders: list[Path], runs: list[Settings], output: Path) -> Ta
         table.add_column(column, no_wrap=True)
     for number in CONDITIONS:
         table.add_column(f"({number})", justify="right")
-    for code in map(treebank_code, folders):
+    for folder in folders:
+        code = treebank_code(folder)
         for score, name in enumerate(("las", "uas")):
             cells, counts = [], set()
             for number in CONDITIONS:
-                results = [kept(output, code, number, settings) for settings in runs]
+                results = [kept(output, folder, number, settings) for settings in runs]
                 values = [result[name] for result in results if result is not None]
                 cells.append(f"{mean(values):.2f}" if values else "–")
                 counts.add(len(values))

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from covington_dynamic import METRICS, Runs, p_value, right_words, scores, with_shared_seeds
 from grid_results import write_result
-from kept_results import part_path, read_kept, scored_part
+from kept_results import Data, describe_data, part_path, read_kept, scored_part
 from provenance import describe_commit, describe_hardware
 
 from mh4.decoders import get_decoder
@@ -62,7 +62,8 @@ def optimal_trees(heads: np.ndarray, count: int, single_root: bool, rng: np.rand
 
 def run(folder: Path, own: dict[str, Any]) -> dict[str, Any]:
     """Train a parser; count its correct words in each sentence."""
-    train, evaluation = (read_gold(part_path(folder, part)) for part in ("train", own["scored"]))
+    train = read_gold(part_path(folder, "train"))
+    evaluation = read_gold(part_path(folder, own["scored"]))
     config = PerceptronConfig("arc-standard", "dynamic", iterations=own["iterations"], seed=own["seed"])
     trainer = PerceptronTrainer(config, train)
     rng = np.random.default_rng(own["seed"])
@@ -84,7 +85,12 @@ def run(folder: Path, own: dict[str, Any]) -> dict[str, Any]:
         "not_projective": sum(not is_projective(s.padded_heads) for s in train),
         "seconds": round(time.process_time() - start, 1),
     }
-    return own | sizes | right | made
+    return own | sizes | right | {"data": data_of(folder)} | made
+
+
+def data_of(folder: Path) -> Data:
+    """What a parser is trained and scored on."""
+    return describe_data(folder, "train", *scored_part(folder).values())
 
 
 def show(name: str, runs: Runs) -> None:
@@ -116,7 +122,7 @@ def main() -> None:
         for seed, way in product(range(1, options.seeds + 1), WAYS):
             own = {"way": way, "seed": seed, "iterations": options.iterations} | scored_part(folder)
             path = options.output / f"projectivization-{name}-{way}-seed{seed}.json"
-            result = read_kept(path, own)
+            result = read_kept(path, own, data_of(folder))
             if result is None and not options.table:
                 result = run(folder, own)
                 write_result(path, result)
