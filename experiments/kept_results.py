@@ -17,16 +17,19 @@ from mh4.training.treebanks import read_gold
 Data = Mapping[str, Mapping[str, Any]]  # what is known of each part of a treebank
 
 
-def read_kept(path: Path, settings: Mapping[str, Any], data: Data | None = None) -> dict[str, Any] | None:
+def read_kept(
+    path: Path, settings: Mapping[str, Any], data: Data | None = None, later: Mapping[str, Any] | None = None
+) -> dict[str, Any] | None:
     """The result in a file, if there is one; SystemExit if it was made with other settings or from other data.
 
-    ``data`` is that of `describe_data`. Results of earlier versions tell less of theirs, and are accepted unless what
-    they tell differs.
+    ``data`` is that of `describe_data`, and ``later`` has settings that results of earlier versions do not tell. These
+    results are accepted unless what they tell differs.
     """
     if not path.exists():
         return None
     result = json.loads(path.read_text(encoding="utf-8"))
-    if {name: result.get(name) for name in settings} != dict(settings):
+    own = dict(settings) | {name: value for name, value in (later or {}).items() if name in result}
+    if {name: result.get(name) for name in own} != own:
         raise SystemExit(f"{path}: was made with other settings (remove it, or choose another output folder)")
     for part, known in _data_of(result).items():
         now = (data or {}).get(part, {})

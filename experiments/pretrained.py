@@ -18,11 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from grid_results import write_result
-from kept_results import part_path
-from provenance import describe_commit, describe_hardware, describe_versions
+from kept_results import describe_data, part_path, read_kept
+from provenance import made_with
 
 import mh4
 from mh4.api import configure
+from mh4.data.errors import DataError
+from mh4.parsers.config import Config, as_dict
 from mh4.parsers.model_files import LOG
 from mh4.training.job import TrainingJob
 from mh4.training.presets import PRESETS, PRETRAINED_PRESET
@@ -31,6 +33,7 @@ from mh4.training.running import run_training
 FOLDER = Path(__file__).parent / "results" / "pretrained"
 DECODERS = ("mst", "mh4-hybrid", "1ec")
 METRICS = ("UAS", "LAS", "UPOS", "UFeats", "Lemmas")
+SIZES = ("model_type", "hidden_size", "num_hidden_layers", "intermediate_size", "vocab_size")
 
 
 def name_of(treebank: str, decoder: str, frozen: bool, precision: str, epochs: int, seed: int) -> str:
@@ -39,24 +42,26 @@ def name_of(treebank: str, decoder: str, frozen: bool, precision: str, epochs: i
     return f"{treebank}-{decoder}-{way}-{epochs}-{seed}"
 
 
-def run(
-    treebank: Path,
-    encoder: Path,
-    work: Path,
-    decoder: str,
-    frozen: bool,
-    precision: str,
-    epochs: int,
-    seed: int,
-    threads: int,
-) -> dict[str, Any]:
+def describe_encoder(folder: Path) -> dict[str, Any]:
+    """The kind and sizes of a pretrained encoder; DataError if the folder has none."""
+    path = folder / "config.json"
+    if not path.is_file():
+        raise DataError(f"{folder}: holds no pretrained encoder (config.json is missing)")
+    config = json.loads(path.read_text(encoding="utf-8"))
+    return {name: config.get(name) for name in SIZES}
+
+
+def settings_of(config: Config) -> dict[str, Any]:
+    """All settings of a model, without the place of its encoder."""
+    settings = as_dict(config)
+    return settings | {"encoder": settings["encoder"] | {"pretrained": ""}}
+
+
+def run(treebank: Path, folder: Path, config: Config, threads: int) -> dict[str, Any]:
     """Train, or resume; return the scores of the best model on dev and, if there is one, on the test set.
 
     All evaluations are listed as well: step, seconds, UAS, LAS.
     """
-    settings = {"encoder_freeze": frozen, "precision": precision, "max_epochs": epochs}
-    config = configure(decoder=decoder, encoder=encoder, seed=seed, settings=settings)
-    folder = work / name_of(treebank.name, decoder, frozen, precision, epochs, seed)
     train, dev = (part_path(treebank, part) for part in ("train", "dev"))
     run_training(TrainingJob(train, dev, folder, config, threads=threads, resume=True))
     reports = [json.loads(line) for line in (folder / LOG).read_text(encoding="utf-8").splitlines()]
@@ -68,19 +73,11 @@ def run(
         found = mh4.evaluate(gold, parsed).scores
         scores[part] = {metric: round(100 * found[metric].f1, 2) for metric in METRICS}
     return {
-        "treebank": treebank.name,
-        "decoder": decoder,
-        "frozen": frozen,
-        "precision": precision,
-        "epochs": epochs,
-        "seed": seed,
         **scores,
         "curve": [[report[key] for key in ("step", "seconds", "dev_uas", "dev_las")] for report in reports],
         "words_per_second": reports[-1]["words_per_second"],
         "threads": threads,
-        "commit": describe_commit(),
-        "versions": describe_versions(),
-        "hardware": describe_hardware("cpu"),
+        **made_with("cpu"),
     }
 
 
@@ -112,15 +109,22 @@ def main() -> None:
     add("--threads", type=int, default=1)
     add("--report", action="store_true")
     options = parser.parse_args()
-    if options.treebanks and options.encoder is None:
-        parser.error("--encoder is missing")
+    if not (options.encoder if options.treebanks else options.report):
+        parser.error("treebanks and --encoder are needed to train")
     for way, seed, treebank, decoder in product(options.ways, options.seeds, options.treebanks, options.decoders):
         frozen = way == "frozen"
         precision = "fp32" if frozen else options.precision
-        path = FOLDER / f"{name_of(treebank.name, decoder, frozen, precision, options.epochs, seed)}.json"
-        if not path.exists():
-            own = options.encoder, options.work, decoder, frozen, precision, options.epochs, seed, options.threads
-            write_result(path, run(treebank, *own))
+        name = name_of(treebank.name, decoder, frozen, precision, options.epochs, seed)
+        path = FOLDER / f"{name}.json"
+        own = {"treebank": treebank.name, "decoder": decoder, "frozen": frozen, "precision": precision}
+        own |= {"epochs": options.epochs, "seed": seed}
+        chosen = {"encoder_freeze": frozen, "precision": precision, "max_epochs": options.epochs}
+        config = configure(decoder=decoder, encoder=options.encoder, seed=seed, settings=chosen)
+        later = {"encoder": describe_encoder(options.encoder), "settings": settings_of(config)}
+        data = describe_data(treebank, "train", "dev")
+        if read_kept(path, own, data, later) is None:
+            result = run(treebank, options.work / name, config, options.threads)
+            write_result(path, own | result | later | {"data": data})
             print(path)
     if options.report:
         print(report([json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))]))

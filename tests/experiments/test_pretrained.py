@@ -2,6 +2,7 @@
 
 import json
 import struct
+import sys
 
 import numpy as np
 import pretrained
@@ -11,6 +12,7 @@ from e5 import SPECIAL, convert
 from tiny_bert import make_bert
 from transformers import AutoModel, AutoTokenizer
 
+from mh4.data.errors import DataError
 from mh4.training import trainer
 from mh4.training.presets import PRESETS
 from mh4.training.treebanks import read_gold
@@ -44,6 +46,22 @@ def test_a_run_is_kept_and_reported(small_treebanks, tmp_path, monkeypatch, caps
     assert capsys.readouterr().out.count("| xx | mst | ") == 2
     monkeypatch.setattr(pretrained, "run_training", None)  # results are reused
     pretrained.main()
+    path = tmp_path / "results" / "xx-mst-frozen-2-1.json"
+    result = json.loads(path.read_text())
+    assert result["encoder"]["num_hidden_layers"] == 2
+    assert result["settings"]["weights"] == kept["weights"]
+    assert str(tmp_path) not in path.read_text()
+    others = {"encoder": {**result["encoder"], "hidden_size": 1}, "settings": {}, "data": {"train": {"words": 1}}}
+    for name, other in others.items():
+        path.write_text(json.dumps({**result, name: other}))
+        with pytest.raises(SystemExit, match=r"xx-mst-frozen-2-1\.json: was made"):
+            pretrained.main()
+    path.write_text(json.dumps({key: result[key] for key in result if key not in ("encoder", "settings", "data")}))
+    pretrained.main()  # a result of an earlier version
+    missing = [str(tmp_path / "nope") if argument == str(bert) else argument for argument in sys.argv]
+    monkeypatch.setattr("sys.argv", missing)
+    with pytest.raises(DataError, match=r"nope: holds no pretrained encoder"):
+        pretrained.main()
 
 
 def packed_model(rng, hidden=32, layers=1, wide=64, positions=20):
