@@ -5,8 +5,9 @@
     python experiments/losses.py UD/2.0/hu --known uncertain quarter quarter-sentences --losses hinge
     python experiments/losses.py --report
 
-Finished runs are not repeated; interrupted ones continue. ``--known`` selects the heads of the training treebank that
-are kept, together with their relations.
+Finished runs are not repeated; interrupted ones continue. If the preset has changed since a treebank's other runs, new
+ones must go to another folder (``--results``). ``--known`` selects the heads of the training treebank that are kept,
+together with their relations.
 
 - ``half``, ``quarter``: this share of all heads, drawn at random.
 - ``sentences``, ``quarter-sentences``: all heads of sentences drawn at random, as many as the half or the quarter.
@@ -31,15 +32,16 @@ from typing import Any
 
 import numpy as np
 from grid_runs import TREES_ALONE
-from kept_results import part_path, read_folder, read_kept, shown
+from kept_results import describe_data, part_path, read_folder, read_kept, shown
 from patience import FOLDERS as LONG_RUNS
 from patience import replay
-from provenance import describe_commit, describe_hardware, describe_versions
+from provenance import made_with
 
 from mh4.api import configure
 from mh4.data.conllu import read_conllu, write_conllu
 from mh4.data.files import atomic_output
 from mh4.data.sentence import Sentence
+from mh4.parsers.config import as_dict
 from mh4.parsers.model_files import CALIBRATION
 from mh4.parsers.registry import load
 from mh4.training.job import TrainingJob
@@ -94,15 +96,29 @@ def training_file(treebank: Path, known: str, seed: int, path: Path, model: Path
     return path
 
 
-def choosing_model(treebank: Path, decoder: str, chooser: str, seed: int, work: Path) -> Path:
+def choosing_model(treebank: Path, decoder: str, chooser: str, seed: int, work: Path, results: Path) -> Path:
     """The folder of the model that decides which heads are uncertain; trains it if needed."""
     name = f"{treebank.name}-{decoder}-hinge-{chooser}-{seed}"
     folder = work / name
     if not (folder / CALIBRATION).exists():  # written at the end of training
-        run(treebank, decoder, "hinge", chooser, seed, work)
+        run(treebank, decoder, "hinge", chooser, seed, work, results)
     if not (folder / CALIBRATION).exists():
-        raise SystemExit(f"{folder}: no model is there, only its result (remove {RESULTS / name}.json to train again)")
+        raise SystemExit(f"{folder}: no model is there, only its result (remove {results / name}.json to train again)")
     return folder
+
+
+def check_neighbours(treebank: str, settings: dict[str, Any], results: Path) -> None:
+    """SystemExit unless all results of a treebank were made with the encoder and training of ``settings``."""
+    for path in sorted(results.glob(f"{treebank}-*.json")):
+        other = json.loads(path.read_text(encoding="utf-8")).get("settings")
+        if other is None or _shared(other) != _shared(settings):
+            told = "does not tell its settings" if other is None else "was made with other settings"
+            raise SystemExit(f"{path}: {told}, so new runs on {treebank} belong elsewhere (choose another --results)")
+
+
+def _shared(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings that all runs have in common, whatever they learn by whichever loss."""
+    return {"encoder": settings["encoder"], "training": settings["training"] | {"seed": None}}
 
 
 def run(
@@ -112,6 +128,7 @@ def run(
     known: str,
     seed: int,
     work: Path,
+    results: Path,
     *,
     chooser: str = "",
     alone: bool = False,
@@ -130,13 +147,15 @@ def run(
     if known == "uncertain":
         settings["chooser"] = chooser
         left = f"{treebank.name}-{decoder}-{known}-{chooser}-{seed}.conllu"
-    path = RESULTS / f"{name}.json"
-    if read_kept(path, settings) is not None:
-        return
-    if known == "uncertain":
-        model = choosing_model(treebank, decoder, chooser, seed, work)
     chosen = (TREES_ALONE if alone else {}) | {"loss": loss}
     config = configure(decoder=decoder, preset="balanced", seed=seed, settings=chosen)
+    later, data = {"settings": as_dict(config)}, describe_data(treebank, "train", "dev")
+    path = results / f"{name}.json"
+    if read_kept(path, settings, data, later) is not None:
+        return
+    check_neighbours(treebank.name, as_dict(config), results)
+    if known == "uncertain":
+        model = choosing_model(treebank, decoder, chooser, seed, work, results)
     source = training_file(treebank, known, seed, work / left, model)
     progress = run_training(
         TrainingJob(source, part_path(treebank, "dev"), work / name, config, device="cpu", threads=1, resume=True)
@@ -147,9 +166,9 @@ def run(
         "dev_las": progress.best_las,
         "steps": progress.step,
         "seconds": round(progress.seconds),
-        "commit": describe_commit(),
-        "versions": describe_versions(),
-        "hardware": describe_hardware("cpu"),
+        **later,
+        "data": data,
+        **made_with("cpu"),
     }
     with atomic_output(path) as stream:
         stream.write((json.dumps(result, indent=1) + "\n").encode())
@@ -182,10 +201,10 @@ def columns_table(results: list[dict[str, Any]], long_runs: list[dict[str, Any]]
     return [f"| {head} |", "|---|---:|---|---|---:|---|---|---:|", *rows]
 
 
-def report() -> str:
+def report(folder: Path = RESULTS) -> str:
     """The report in Markdown: a row per combination of settings, with means over its seeds."""
     cells = defaultdict(list)
-    results = read_folder(RESULTS)
+    results = read_folder(folder)
     for result in results:
         known = result["known"] + (f" ({chooser})" if (chooser := result.get("chooser")) else "")
         cells[result["treebank"], result["decoder"], result["learns"], known, result["loss"]].append(result)
@@ -237,20 +256,24 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--trees-alone", action="store_true", help="learn no other column")
     parser.add_argument("--work", type=Path, default=Path("runs/losses"), help="folder of models")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of results (default: %(default)s)")
     parser.add_argument("--report", action="store_true", help="write LOSSES.md")
     arguments = parser.parse_args()
+    if not (arguments.treebanks or arguments.report):
+        parser.error("a treebank is needed to train")
     for seed in arguments.seeds:
         for treebank in arguments.treebanks:
             for decoder in arguments.decoders:
                 for known in arguments.known:
                     for loss in arguments.losses:
                         arguments.work.mkdir(parents=True, exist_ok=True)
-                        RESULTS.mkdir(parents=True, exist_ok=True)
+                        arguments.results.mkdir(parents=True, exist_ok=True)
+                        folders = arguments.work, arguments.results
                         chooser, alone = arguments.chooser, arguments.trees_alone
-                        run(treebank, decoder, loss, known, seed, arguments.work, chooser=chooser, alone=alone)
+                        run(treebank, decoder, loss, known, seed, *folders, chooser=chooser, alone=alone)
     if arguments.report:
         with atomic_output(HERE / "LOSSES.md") as stream:
-            stream.write(report().encode())
+            stream.write(report(arguments.results).encode())
 
 
 if __name__ == "__main__":

@@ -62,21 +62,47 @@ def test_the_choosing_model_is_trained_once(treebank, tmp_path, monkeypatch):
     results, work = tmp_path / "results", tmp_path / "work"
     results.mkdir()
     work.mkdir()
-    monkeypatch.setattr(losses, "RESULTS", results)
     monkeypatch.setattr(
         losses, "configure", lambda decoder, **_: small_config(decoder, max_steps=4, evaluation_steps=2)
     )
-    losses.run(treebank, "mst", "crf", "uncertain", 1, work, chooser="quarter-sentences")
+    losses.run(treebank, "mst", "crf", "uncertain", 1, work, results, chooser="quarter-sentences")
     made = ["xx-mst-crf-uncertain-1", "xx-mst-hinge-quarter-sentences-1"]
     assert sorted(path.stem for path in results.iterdir()) == made
     assert json.loads((results / f"{made[0]}.json").read_text())["chooser"] == "quarter-sentences"
-    page = losses.report()
+    page = losses.report(results)
     assert "| xx | `mst` | every column | uncertain (quarter-sentences) | crf | 1 |" in page
     assert "| xx | `mst` | every column | quarter-sentences | hinge | 1 |" in page
     (results / f"{made[0]}.json").unlink()
     (work / made[1] / losses.CALIBRATION).unlink()
     with pytest.raises(SystemExit, match=r"remove .*quarter-sentences-1\.json to train again"):
-        losses.run(treebank, "mst", "crf", "uncertain", 1, work, chooser="quarter-sentences")
+        losses.run(treebank, "mst", "crf", "uncertain", 1, work, results, chooser="quarter-sentences")
+
+
+def test_runs_with_other_settings_are_not_mixed(treebank, tmp_path, monkeypatch):
+    results, work = tmp_path / "results", tmp_path / "work"
+    results.mkdir()
+    work.mkdir()
+    steps = {"max_steps": 4, "evaluation_steps": 2}
+
+    def run(seed, loss="hinge"):
+        monkeypatch.setattr(losses, "configure", lambda decoder, **_: small_config(decoder, seed=seed, **steps))
+        losses.run(treebank, "mst", loss, "all", seed, work, results)
+
+    run(1)
+    run(2, "crf")
+    path = results / "xx-mst-hinge-all-1.json"
+    result = json.loads(path.read_text())
+    steps["patience"] = 3
+    with pytest.raises(SystemExit, match=r"hinge-all-1\.json: was made with other settings"):
+        run(1)
+    with pytest.raises(SystemExit, match=r"crf-all-2\.json: was made with other settings, so new runs on xx"):
+        run(3)
+    del steps["patience"], result["settings"]
+    path.write_text(json.dumps(result))
+    run(1)  # finished in an earlier version
+    with pytest.raises(SystemExit, match=r"hinge-all-1\.json: does not tell its settings"):
+        run(3)
+    assert len(list(results.iterdir())) == 2
 
 
 def test_what_columns_cost():
