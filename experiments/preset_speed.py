@@ -2,7 +2,8 @@
 
     python experiments/preset_speed.py UD/2.0/{hu,got}
 
-On one thread, like the runs of `grid.py`; medians go to ``experiments/results/performance/presets.json``.
+On one thread, like the runs of `grid.py`; medians go to ``experiments/results/performance/presets.json``, which keeps
+those of other treebanks and presets, each with the code and the machine that it was measured with.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ import argparse
 import json
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import torch
-from provenance import describe_commit, describe_hardware, describe_versions
+from kept_results import part_path
+from provenance import made_with
 
 from mh4.cli.bench.stages import time_training
 from mh4.data.files import atomic_output
@@ -22,6 +25,8 @@ from mh4.training.presets import PRESETS
 FOLDER = Path(__file__).parent / "results" / "performance"
 NAME = "presets.json"
 
+PROVENANCE = ("commit", "versions", "hardware")
+
 StepSeconds = dict[str, dict[str, float]]  # by treebank and preset
 
 
@@ -29,6 +34,17 @@ def read_step_seconds(folder: Path) -> StepSeconds:
     """The seconds per step measured in a folder; empty if there are none."""
     path = folder / NAME
     return json.loads(path.read_text(encoding="utf-8"))["seconds_per_step"] if path.exists() else {}
+
+
+def read_provenance(folder: Path) -> dict[str, dict[str, Any]]:
+    """What each treebank and preset in a folder was measured with; in files of earlier versions, the same for all."""
+    path = folder / NAME
+    if not path.exists():
+        return {}
+    found = json.loads(path.read_text(encoding="utf-8"))
+    of_all = {name: found[name] for name in PROVENANCE if name in found}
+    measured = {treebank: dict.fromkeys(seconds, of_all) for treebank, seconds in found["seconds_per_step"].items()}
+    return found.get("made_with", measured)
 
 
 def measure(treebank: Path, presets: list[str], rounds: int, steps: int) -> dict[str, float]:
@@ -44,7 +60,7 @@ def measure(treebank: Path, presets: list[str], rounds: int, steps: int) -> dict
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("treebanks", type=Path, nargs="+", metavar="TREEBANK", help="folders with a *-ud-train.conllu")
+    parser.add_argument("treebanks", type=Path, nargs="+", metavar="TREEBANK", help="folders with a *-train.conllu")
     parser.add_argument("--presets", nargs="+", choices=list(PRESETS), default=list(PRESETS))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=100)
@@ -52,17 +68,17 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     found = {
-        folder.name: measure(
-            next(folder.glob("*-ud-train.conllu")), arguments.presets, arguments.rounds, arguments.steps
-        )
+        folder.name: measure(part_path(folder, "train"), arguments.presets, arguments.rounds, arguments.steps)
         for folder in arguments.treebanks
     }
-    measured = read_step_seconds(arguments.output.parent) if arguments.output.name == NAME else {}
+    folder, kept = arguments.output.parent, arguments.output.name == NAME
+    measured, made = (read_step_seconds(folder), read_provenance(folder)) if kept else ({}, {})
+    now = made_with("cpu")
     for treebank, seconds in found.items():  # keep earlier measurements of other treebanks and presets
         measured[treebank] = measured.get(treebank, {}) | seconds
-    made_with = {"commit": describe_commit(), "versions": describe_versions(), "hardware": describe_hardware("cpu")}
+        made[treebank] = made.get(treebank, {}) | dict.fromkeys(seconds, now)
     with atomic_output(arguments.output) as stream:
-        stream.write((json.dumps({"seconds_per_step": measured, **made_with}, indent=1) + "\n").encode())
+        stream.write((json.dumps({"seconds_per_step": measured, "made_with": made}, indent=1) + "\n").encode())
     print(json.dumps(found, indent=1))
 
 
