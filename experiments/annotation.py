@@ -22,7 +22,7 @@ import torch
 from grid_runs import PRESETS as TREES_ALONE
 from grid_runs import Run, find_treebank, settings_of, summarize, train_run
 from kept_results import read_kept
-from provenance import describe_commit, describe_hardware, describe_versions
+from provenance import made_with
 
 from mh4.data.files import atomic_output
 from mh4.parsers.registry import load
@@ -61,9 +61,8 @@ def complete(run: Run, work: Path, results: Path) -> dict[str, Any]:
         folder = work / run.name
         folder.mkdir(parents=True, exist_ok=True)
         trained = train_run(run, folder, "cpu", lambda *_: None)
-        made_with = {"commit": describe_commit(), "versions": describe_versions(), "hardware": describe_hardware("cpu")}
         about = {"treebank": run.treebank.name, "preset": run.preset, "seed": run.seed}
-        result = {**about, **settings, **trained, "dev": score_words(folder, run.treebank.dev), **made_with}
+        result = {**about, **settings, **trained, "dev": score_words(folder, run.treebank.dev), **made_with("cpu")}
         with atomic_output(path) as stream:
             stream.write((json.dumps(result, indent=1) + "\n").encode())
     return result

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from kept_results import part_path, read_kept
-from provenance import describe_commit, describe_hardware, describe_versions
+from provenance import made_with
 
 import mh4
 from mh4.data.conllu import read_conllu
@@ -67,8 +67,7 @@ def measure(treebank: Path, models: Path) -> dict[str, Any]:
         )
         report = report_calibration(*(np.concatenate(column) for column in columns))
         result["test"] = scores(predictions, tests) | confidences(report)
-    made_with = {"commit": describe_commit(), "versions": describe_versions(), "hardware": describe_hardware("cpu")}
-    return result | made_with
+    return result | made_with("cpu")
 
 
 def scores(predictions: Sequence[Any], golds: Sequence[Sentence]) -> dict[str, float]:

@@ -27,7 +27,7 @@ from covington_dynamic import METRICS, p_value, right_words, scores, with_shared
 from grid_results import write_result
 from grid_runs import TREES_ALONE
 from kept_results import Data, describe_data, part_path, read_kept, scored_part
-from provenance import describe_commit, describe_hardware
+from provenance import made_with
 from rich.console import Console
 from rich.table import Table
 
@@ -73,8 +73,7 @@ def count_right(parser: Parser, folder: Path, own: dict[str, Any]) -> dict[str, 
         head_right = gold.heads == predicted.heads
         right["UAS"].append(int(head_right.sum()))
         right["LAS"].append(int((head_right & (np.array(gold.relations) == np.array(predicted.relations))).sum()))
-    made = {"commit": describe_commit(), "hardware": describe_hardware("cpu")}
-    return own | {"words": sum(map(len, evaluation))} | right | {"data": data_of(folder, own)} | made
+    return own | {"words": sum(map(len, evaluation))} | right | {"data": data_of(folder, own)} | made_with("cpu")
 
 
 def data_of(folder: Path, own: dict[str, Any]) -> Data:

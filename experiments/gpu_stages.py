@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from benchmark import machine
 from operations import count_operations
+from provenance import describe_commit
 
 from mh4.cli.bench.stages import time_parsing, time_training
 from mh4.data.sample import read_sample
@@ -299,7 +300,8 @@ def run_stages(
             traceback.print_exc()
             missed.append(name)
             continue
-        write_json(path, {**found, "seconds": round(time.time() - start, 1), "machine": machine(None)})
+        seconds = round(time.time() - start, 1)
+        write_json(path, {**found, "seconds": seconds, "commit": describe_commit(), "machine": machine(None)})
         print(f"{name}: {time.time() - start:.0f} s, {path}", flush=True)
         if found.get("passed") is False:
             print("\n".join([*found["output"], *found["errors"]]), flush=True)

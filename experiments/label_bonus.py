@@ -20,7 +20,7 @@ from typing import Any
 
 from grid_results import write_result
 from kept_results import part_path, read_kept, shown
-from provenance import describe_commit, describe_hardware, describe_versions
+from provenance import made_with
 from results_sections import LANGUAGES, markdown_rows, signed, write_tables
 
 from mh4.data.conllu import read_conllu
@@ -149,7 +149,7 @@ def main() -> None:
     for weight in arguments.weights:
         if str(weight) not in measured:
             measured[str(weight)] = measure(model, dev, weight)
-    result |= {"commit": describe_commit(), "versions": describe_versions(), "hardware": describe_hardware("cpu")}
+    result |= made_with("cpu")
     arguments.results.mkdir(parents=True, exist_ok=True)
     write_result(path, result)
     for weight, numbers in measured.items():

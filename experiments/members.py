@@ -17,7 +17,7 @@ from typing import Any
 
 from grid_results import write_result
 from kept_results import part_path, read_folder, read_kept, shown
-from provenance import describe_commit, describe_hardware, describe_versions
+from provenance import made_with
 from results_sections import LANGUAGES, markdown_rows, write_tables
 
 from mh4.data.conllu import read_conllu
@@ -102,8 +102,7 @@ def main() -> None:
         if str(members) not in result["members"]:
             folder = arguments.work / f"{name}-{members}"
             result["members"][str(members)] = measure(arguments.treebank, folder, {**own, "members": members})
-            known = {"versions": describe_versions(), "hardware": describe_hardware("cpu")}
-            write_result(path, {**result, "commit": describe_commit(), **known})
+            write_result(path, {**result, **made_with("cpu")})
     for members, numbers in result["members"].items():
         print(members, *numbers.values())
 

@@ -8,7 +8,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from provenance import describe_commit
+from provenance import made_with
 
 from mh4.data.files import atomic_output
 from mh4.oracles.mh4 import POLICIES, optimal_computation
@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path)
     options = parser.parse_args()
     found = {policy: shares(options.treebank, policy) for policy in POLICIES}
-    result = {"treebank": options.treebank.name, "commit": describe_commit(), "published": PUBLISHED, **found}
+    result = {"treebank": options.treebank.name, **made_with("cpu"), "published": PUBLISHED, **found}
     text = json.dumps(result, indent=1, ensure_ascii=False)
     print(text)
     if options.output:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from grid_results import write_result
 from kept_results import part_path
-from provenance import describe_commit, describe_hardware, describe_versions
+from provenance import made_with
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import svds
 
@@ -101,9 +101,7 @@ def main() -> None:
                 "steps": arguments.steps,
                 "with": run(treebank, arguments.work, arguments.preset, seed, arguments.steps, path),
                 "without": run(treebank, arguments.work, arguments.preset, seed, arguments.steps, None),
-                "commit": describe_commit(),
-                "versions": describe_versions(),
-                "hardware": describe_hardware("cpu"),
+                **made_with("cpu"),
             }
             write_result(arguments.results / f"{treebank.name}-{arguments.preset}-{seed}.json", result)
             print(json.dumps({key: result[key] for key in ("treebank", "seed", "with", "without")}))

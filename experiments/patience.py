@@ -22,7 +22,7 @@ from typing import Any
 from grid_results import write_result
 from grid_runs import TREES_ALONE
 from kept_results import part_path, read_folder
-from provenance import describe_commit, describe_hardware, describe_versions
+from provenance import made_with
 from results_sections import write_tables
 
 from mh4.parsers.config import ChartConfig, make_config
@@ -63,9 +63,7 @@ def run(treebank: Path, work: Path, preset: str, trees_alone: bool, seed: int, s
         "seed": seed,
         "epoch_steps": round(reports[-1]["step"] / reports[-1]["epoch"]),
         "curve": [[report[key] for key in ("step", "seconds", "dev_uas", "dev_las")] for report in reports],
-        "commit": describe_commit(),
-        "versions": describe_versions(),
-        "hardware": describe_hardware("cpu"),
+        **made_with("cpu"),
     }
 
 

@@ -35,7 +35,7 @@ from typing import Any, NamedTuple
 
 from grid_results import write_result
 from kept_results import part_path, read_kept
-from provenance import describe_commit, describe_hardware, describe_versions
+from provenance import made_with
 
 from mh4.cli.bench.udpipe import train_udpipe
 from mh4.data.conllu import read_conllu, write_conllu
@@ -342,8 +342,7 @@ def main() -> None:
             found = measure(
                 peer, train, dev, arguments.work / arguments.treebank.name, arguments.options, arguments.minutes
             )
-            known = {"versions": describe_versions(), "hardware": describe_hardware("cpu")}
-            result = {**settings, **found, "commit": describe_commit(), **known}
+            result = {**settings, **found, **made_with("cpu")}
             write_result(path, result)
         costs = (result[name] for name in ("training cpu seconds", "words per CPU second", "MiB"))
         print(peer, *result["dev"].values(), *costs)

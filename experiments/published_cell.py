@@ -24,7 +24,7 @@ from typing import Any
 from coupled_lstm import CoupledBiLSTM
 from grid_results import write_result
 from kept_results import part_path, read_grouped, read_kept, shown
-from provenance import describe_commit, describe_hardware, describe_versions
+from provenance import made_with
 
 from mh4.api import configure
 from mh4.models import bilstm_encoder, word_encoder
@@ -117,8 +117,7 @@ def main() -> None:
                 if read_kept(path, own) is not None:
                     continue
                 result = own | train(treebank, decoder, seed, settings, arguments.work / name)
-                known = {"versions": describe_versions(), "hardware": describe_hardware("cpu")}
-                write_result(path, {**result, "commit": describe_commit(), **known})
+                write_result(path, {**result, **made_with("cpu")})
     if arguments.report:
         print(report(arguments.results))
 

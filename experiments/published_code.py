@@ -31,7 +31,7 @@ from typing import Any
 
 from grid_results import DONE, RESULTS, SHORT_DEV, read_result, write_result
 from kept_results import part_path, read_grouped, read_kept, shown
-from provenance import describe_commit, describe_hardware
+from provenance import made_with
 
 FOLDER = Path(__file__).parent / "results" / "published-code"
 SCRIPTS = {"mst": "cle.sh", "mh3": "ahdp.sh", "mh4-two": "mh4t-two.sh", "mh4-hybrid": "mh4t.sh", "1ec": "oneec.sh"}
@@ -228,7 +228,7 @@ def main() -> None:
                     treebank, system, seed, arguments.code, arguments.python, arguments.work.absolute()
                 )
                 found = read_log(log.read_text(encoding="utf-8"), count_words(part_path(treebank, "train")))
-                write_result(path, {**own, **found, "commit": describe_commit(), "hardware": describe_hardware("cpu")})
+                write_result(path, {**own, **found, **made_with("cpu")})
     if arguments.report:
         print(report(arguments.results))
         slope, r, runs = chance(RESULTS)

@@ -17,6 +17,8 @@ import json
 import time
 from pathlib import Path
 
+from provenance import made_with
+
 from mh4.cli.bench.udpipe import train_udpipe
 from mh4.data.conllu import read_conllu
 from mh4.data.files import atomic_output
@@ -54,6 +56,7 @@ def score(train: Path, dev: Path, seed: int, peer: Path, output: Path) -> None:
     for name, segmenter in (("mh4", own), ("udpipe", UDPipeSegmenter(peer, peer.read_bytes()))):
         scores = evaluate(gold, segmenter.cut("".join(text_of(gold)))).scores
         result[name] = {metric: 100 * scores[metric].f1 for metric in ("Tokens", "Words", "Sentences")}
+    result |= made_with("cpu")
     with atomic_output(output) as stream:
         stream.write((json.dumps(result, indent=1) + "\n").encode())
 

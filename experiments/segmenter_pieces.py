@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from provenance import describe_commit, describe_hardware, describe_versions
+from provenance import made_with
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 from transformers import AutoModel
@@ -127,8 +127,7 @@ def main() -> None:
                 if path.exists():
                     continue
                 result = measure(train, dev, arguments.encoder, way, seed)
-                made = {"commit": describe_commit(), "versions": describe_versions()}
-                made["hardware"] = describe_hardware("cpu")
+                made = made_with("cpu")
                 arguments.output.mkdir(parents=True, exist_ok=True)
                 with atomic_output(path) as stream:
                     stream.write((json.dumps({**result, **made}, indent=1) + "\n").encode())

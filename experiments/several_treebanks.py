@@ -18,7 +18,7 @@ from typing import Any
 
 from grid_results import write_result
 from kept_results import part_path, read_folder, read_kept, shown
-from provenance import describe_commit, describe_hardware, describe_versions
+from provenance import made_with
 from results_sections import LANGUAGES, markdown_rows, signed, write_tables
 
 from mh4.data.conllu import read_conllu
@@ -118,7 +118,7 @@ def main() -> None:
         name = treebank.name
         result["uas, las"][f"{name} together"] = [line["dev"][name][metric] for metric in ("uas", "las")]
         result["uas, las"][f"{name} together, as a mixture"] = score(model, treebank, None)
-    result |= {"commit": describe_commit(), "versions": describe_versions(), "hardware": describe_hardware("cpu")}
+    result |= made_with("cpu")
     arguments.results.mkdir(parents=True, exist_ok=True)
     write_result(path, result)
     for what, (uas, las) in result["uas, las"].items():

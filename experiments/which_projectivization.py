@@ -21,7 +21,7 @@ import numpy as np
 from covington_dynamic import METRICS, Runs, p_value, right_words, scores, with_shared_seeds
 from grid_results import write_result
 from kept_results import Data, describe_data, part_path, read_kept, scored_part
-from provenance import describe_commit, describe_hardware
+from provenance import made_with
 
 from mh4.decoders import get_decoder
 from mh4.decoders.closest import closest_tree
@@ -79,13 +79,12 @@ def run(folder: Path, own: dict[str, Any]) -> dict[str, Any]:
         head_right = gold.heads == predicted.heads
         right["UAS"].append(int(head_right.sum()))
         right["LAS"].append(int((head_right & (np.array(gold.relations) == np.array(predicted.relations))).sum()))
-    made = {"commit": describe_commit(), "hardware": describe_hardware("cpu")}
     sizes = {
         "words": sum(map(len, evaluation)),
         "not_projective": sum(not is_projective(s.padded_heads) for s in train),
         "seconds": round(time.process_time() - start, 1),
     }
-    return own | sizes | right | {"data": data_of(folder)} | made
+    return own | sizes | right | {"data": data_of(folder)} | made_with("cpu")
 
 
 def data_of(folder: Path) -> Data:

@@ -24,11 +24,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from provenance import made_with
+
 from mh4.cli import app
 from mh4.data.files import atomic_output, open_input
 from mh4.data.licences import find_licence
 from mh4.models.checked import as_json
-from mh4.parsers.model_files import LOG
+from mh4.parsers.model_files import LOG, write_json
 from mh4.parsers.packages.index import Entry, read_index
 from mh4.parsers.packages.packaging import package
 from mh4.service.cluster import connect, silence_dask
@@ -129,11 +131,17 @@ def complete(treebank: Treebank, options: Options) -> str:
         licence = options.licences.get(treebank.name) or find_licence(treebank.train[0])
         gold = [*treebank.dev, *treebank.test]
         package(options.model(treebank), options.output, name=treebank.name, licence=licence, gold=gold)
+        write_json(_provenance(options.output, treebank.name), made_with("cpu"))
     except ValueError as error:
         return " ".join(str(error).split())
     finally:
         sys.argv = before
     return ""
+
+
+def _provenance(output: Path, name: str) -> Path:
+    """The file that tells which code made a model, and on which machine; models of earlier versions have none."""
+    return output / "models" / f"{name}.json"
 
 
 def _join(paths: Sequence[Path], target: Path) -> None:
@@ -174,6 +182,7 @@ def write_results(folder: Path, output: Path, names: set[str], left_out: dict[st
 def _summary(entry: Entry, output: Path) -> dict[str, Any]:
     log = (output / "models" / entry.name / LOG).read_text(encoding="utf-8").splitlines()
     options = shlex.split(entry.meta["command"])
+    provenance = _provenance(output, entry.name)
     return {
         "name": entry.name,
         "licence": entry.licence,
@@ -183,6 +192,7 @@ def _summary(entry: Entry, output: Path) -> dict[str, Any]:
         "minutes": round(json.loads(log[-1])["seconds"] / 60, 1),
         "train_words": entry.meta["treebank"]["train"]["words"],
         "evaluation": entry.meta["evaluation"],
+        **(json.loads(provenance.read_text(encoding="utf-8")) if provenance.exists() else {}),
     }
 
 

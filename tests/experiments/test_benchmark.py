@@ -147,6 +147,6 @@ def test_all_benchmarks_in_one_report(small_model, small_treebanks, tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     results = json.loads((tmp_path / RESULTS).read_text(encoding="utf-8"))
-    assert set(results) == {"machine", "decoders", "certainty", "read", "train", "parse", "memory"}
+    assert set(results) == {"commit", "machine", "decoders", "certainty", "read", "train", "parse", "memory"}
     assert (tmp_path / SNIPPET).read_text(encoding="utf-8") == performance_markdown(results)
     assert (tmp_path / PLOT).stat().st_size > 0

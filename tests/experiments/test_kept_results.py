@@ -5,12 +5,14 @@ import json
 import covington_dynamic
 import exact_training
 import lr_spine_table2
+import mh4_oracle_shares
 import pytest
 import table7_training_conditions as table7
 import which_projectivization
 from kept_results import describe_data, read_kept
 
 from mh4.data.sample import read_sample
+from mh4.oracles.mh4 import POLICIES
 
 
 def write_part(folder, part, sentences):
@@ -90,3 +92,10 @@ def test_scripts_tell_the_data_and_the_code_of_their_results(script, options, tr
         assert result.keys() >= {"commit", "hardware"}
     with pytest.raises(SystemExit, match="other train data"):
         call("cut")
+
+
+def test_shares_of_an_oracle_tell_their_provenance(treebanks, tmp_path, monkeypatch):
+    output = tmp_path / "shares.json"
+    monkeypatch.setattr("sys.argv", ["script", str(treebanks["whole"] / "x-ud-train.conllu"), "-o", str(output)])
+    mh4_oracle_shares.main()
+    assert json.loads(output.read_text()).keys() >= {"commit", "versions", "hardware", *POLICIES}

@@ -80,6 +80,7 @@ def test_both_segmenters_are_scored_once(treebank, tmp_path, monkeypatch):
     result = json.loads(output.read_text())
     assert result["mh4"].keys() == result["udpipe"].keys() == {"Tokens", "Words", "Sentences"}
     assert result["mh4"]["Tokens"] > 90
+    assert result.keys() >= {"commit", "versions", "hardware"}
     before = output.stat().st_mtime_ns
     main()
     assert output.stat().st_mtime_ns == before

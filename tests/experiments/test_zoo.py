@@ -88,6 +88,7 @@ def test_a_zoo(release, tmp_path, capsys):
     model = json.loads((results / "zoo.json").read_text())["models"][0]
     assert model["evaluation"] == entry.meta["evaluation"]
     assert model["options"] == list(QUICK)
+    assert model.keys() >= {"commit", "versions", "hardware"}
     assert str(tmp_path) not in (results / "zoo.json").read_text()
     page = (results / "README.md").read_text()
     assert "| ul_sample | CC BY-NC-SA 4.0 | 512 |" in page
