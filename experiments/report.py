@@ -2,8 +2,8 @@
 
     python experiments/report.py
 
-Reads ``experiments/results/ud``, ``experiments/results/short-dev`` (the same runs scored on dev without the sentences
-that the published code leaves out) and, for decoding times, ``experiments/results/performance``; writes
+Reads ``experiments/results/ud``, ``short-dev`` beside it (the same runs scored on dev without the sentences that the
+published code leaves out), if it exists, and, for decoding times, ``experiments/results/performance``; writes
 ``experiments/RESULTS.md``, ``experiments/plots/*.svg`` and ``runs/report.html``. Every table and plot comes with the
 command that prints it; runs in `grid_results.PLAN` without a result are listed as missing. Plots need matplotlib
 (``pip install 'mh4[plots]'``).
@@ -280,7 +280,7 @@ def preset_section(results: list[Result], preset: str, short: Sequence[Result]) 
     section.items = [f"`{command}`" for command in grid_commands(results, preset)]
     uas, *others = table4_systems.make_tables(results, preset)
     section.tables = [
-        *(uas, short_dev_table(short, preset), *others),
+        *(uas, *([short_dev_table(short, preset)] if short else []), *others),
         table1_features.make_table(results, preset),
         table2_features.make_table(results, preset),
         *tables56_test_las.make_tables(results, preset),
@@ -447,7 +447,7 @@ def main() -> None:
     parser.add_argument("--html", type=Path, default=here.parent / "runs" / "report.html", help="the page")
     arguments = parser.parse_args()
     results = read_results(arguments.results)
-    short = read_results(SHORT_DEV)
+    short = read_results(arguments.results.parent / SHORT_DEV.name)
     sections = make_report(results, read_unfinished(arguments.results), arguments.performance, short)
     plots = arguments.output.parent / "plots"
     written = {plots / f"{plot.name}.svg": plot.svg for section in sections for plot in section.plots}

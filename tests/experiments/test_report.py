@@ -378,6 +378,18 @@ def test_report(folder):
         assert len({line.count("|") for line in table.splitlines()}) == 1
 
 
+def test_only_the_short_dev_runs_beside_the_results_count(folder, tmp_path, monkeypatch):
+    """The committed ones belong to the committed results."""
+    read = []
+    monkeypatch.setattr(report, "read_results", lambda path: read.append(path) or read_results(path))
+    monkeypatch.setattr(report, "make_report", lambda *_: [])
+    for results in (folder / "ud", report.RESULTS):
+        outputs = ["-o", str(tmp_path / "R.md"), "--html", str(tmp_path / "r.html")]
+        monkeypatch.setattr(sys, "argv", ["report.py", "--results", str(results), *outputs])
+        report.main()
+    assert read == [folder / "ud", folder / "short-dev", report.RESULTS, report.SHORT_DEV]
+
+
 def test_report_without_any_run(tmp_path):
     (tmp_path / "ud").mkdir()
     sections = report.make_report([], {}, tmp_path / "none.json")
