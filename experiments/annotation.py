@@ -19,6 +19,7 @@ from statistics import mean
 from typing import Any
 
 import torch
+from command_line import run_script
 from grid_runs import PRESETS as TREES_ALONE
 from grid_runs import Run, find_treebank, settings_of, summarize, train_run
 from kept_results import read_kept
@@ -119,4 +120,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(run_script(main))

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from command_line import positive, run_script
 from provenance import PACKAGES, describe_commit
 
 from mh4.cli.bench.certainty import COLUMNS
@@ -299,17 +300,10 @@ def main() -> None:
     add("-o", "--output", type=Path, default=Path("report"), help="folder for JSON, a plot and a Markdown section")
     add("--decoder", default="mh4-hybrid", help="of the trained and the untrained model")
     add("--device", default="auto")
-    add("--threads", type=int)
+    add("--threads", type=positive)
     add("--quick", action="store_true", help="run each as briefly as possible, to see that all work")
     add("--only", choices=_OWN, help="one benchmark, as JSON on standard output")
     given = parser.parse_args()
-    try:
-        _run(given)
-    except (OSError, ValueError) as error:
-        raise SystemExit(str(error)) from None
-
-
-def _run(given: argparse.Namespace) -> None:
     if given.threads is not None:
         torch.set_num_threads(given.threads)
     if given.only == "read":
@@ -344,4 +338,4 @@ def _run(given: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(run_script(main))

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import get_args
 
 import torch
+from command_line import run_script
 from provenance import describe_commit, describe_hardware
 
 from mh4.data.conllu import read_conllu
@@ -60,4 +61,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(run_script(main))

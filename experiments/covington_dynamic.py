@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from command_line import positive, run_script
 from kept_results import Data, describe_data, part_path, read_kept, scored_part
 from provenance import made_with
 from rich.console import Console
@@ -178,8 +179,8 @@ def main() -> None:
     parser.add_argument("treebanks", nargs="+", type=Path, metavar="FOLDER")
     parser.add_argument("-o", "--output", type=Path, default=Path("runs/covington"))
     parser.add_argument("--oracles", nargs="+", choices=ORACLES, default=list(ORACLES))
-    parser.add_argument("--seeds", type=int, default=5, help="seeds 1 to N (default: 5)")
-    parser.add_argument("--iterations", type=int, default=15, help="as published (default: 15)")
+    parser.add_argument("--seeds", type=positive, default=5, help="seeds 1 to N (default: 5)")
+    parser.add_argument("--iterations", type=positive, default=15, help="as published (default: 15)")
     parser.add_argument("--skip-bad", action="store_true", help="leave out sentences that are not valid")
     parser.add_argument("--table", action="store_true", help="only print")
     options = parser.parse_args()
@@ -203,4 +204,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(run_script(main))

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from command_line import run_script
 from safetensors.torch import save_file
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from torch import Tensor
@@ -163,7 +164,12 @@ def packaged() -> bytes:
     return Path(spec.origin).with_name("e5-small-q4.bin").read_bytes()
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="where to write the model")
     convert(packaged(), parser.parse_args().folder)
+
+
+if __name__ == "__main__":
+    raise SystemExit(run_script(main))

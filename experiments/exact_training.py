@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
+from command_line import positive, run_script
 from covington_dynamic import METRICS, p_value, right_words, scores, with_shared_seeds
 from grid_results import write_result
 from grid_runs import TREES_ALONE
@@ -122,8 +123,8 @@ def main() -> None:
     parser.add_argument("--scorer", choices=["perceptron", "bilstm"], default="perceptron")
     parser.add_argument("--work", type=Path, default=Path("runs/exact-training"), help="models of --scorer bilstm")
     parser.add_argument("--ties", nargs="+", choices=TIES, default=list(TIES))
-    parser.add_argument("--seeds", type=int, default=3, help="seeds 1 to N (default: 3)")
-    parser.add_argument("--iterations", type=int, default=15)
+    parser.add_argument("--seeds", type=positive, default=3, help="seeds 1 to N (default: 3)")
+    parser.add_argument("--iterations", type=positive, default=15)
     parser.add_argument("--table", action="store_true", help="only print")
     options = parser.parse_args()
     rules = [BILSTM["ties"]] if options.scorer == "bilstm" else options.ties
@@ -151,4 +152,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(run_script(main))

@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from command_line import run_script
 from deterministic.training import Settings
 from figures import mean_time, means_near_80, new_figure, settings_of, write_figure, write_numbers
 from straying_configurations import straying_configurations
@@ -153,4 +154,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(run_script(main))

@@ -15,6 +15,7 @@ import math
 from collections import defaultdict
 from pathlib import Path
 
+from command_line import positive, run_script
 from figures import new_figure, settings_of, write_figure, write_numbers
 
 from mh4.data.conllu import read_conllu
@@ -43,11 +44,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("treebanks", nargs="+", metavar="TREEBANK")
     parser.add_argument("-o", "--output", type=Path, default=Path("figure8"), help="name of the files, without ending")
-    parser.add_argument("--width", type=int, default=1, help="lengths in one range (default: 1)")
-    parser.add_argument("--least", type=int, default=5, help="sentences a range must have to be drawn (default: 5)")
+    parser.add_argument("--width", type=positive, default=1, help="lengths in one range (default: 1)")
+    parser.add_argument(
+        "--least", type=positive, default=5, help="sentences a range must have to be drawn (default: 5)"
+    )
     options = parser.parse_args()
-    if options.width < 1:
-        parser.error("a range holds one length at least")
     results = {Path(path).stem: mean_counts(path, options.width) for path in options.treebanks}
     numbers = write_numbers(results, options.output, **settings_of(options))
 
@@ -61,4 +62,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(run_script(main))

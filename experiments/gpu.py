@@ -23,6 +23,8 @@ import tomllib
 from contextlib import ExitStack
 from pathlib import Path
 
+from command_line import run_script
+
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "experiments" / "results" / "gpu"
 SHARED = ROOT.parent / "shared" / "ud" / "2.0"
@@ -136,4 +138,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(run_script(main))

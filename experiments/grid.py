@@ -35,6 +35,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from command_line import positive, run_script
 from grid_results import DONE, FAILED, FORMAT, OPEN, RESULTS, Result, attempts, read_result, write_result
 from grid_runs import PRESETS, SYSTEMS, Run, find_treebank, make_grid, same_settings, score_run, settings_of, train_run
 from provenance import describe_commit, describe_hardware, describe_versions
@@ -326,9 +327,9 @@ def main() -> None:
     add("--seeds", nargs="+", type=int, default=[1, 2, 3, 4, 5])
     add("--work", type=Path, required=True, help="folder of models and locks, outside the repository or ignored by it")
     add("--results", type=Path, default=RESULTS, help="folder of results (default: %(default)s)")
-    add("--workers", "--jobs", type=int, default=1, help="processes, one CPU thread each; they may share a GPU")
+    add("--workers", "--jobs", type=positive, default=1, help="processes, one CPU thread each; they may share a GPU")
     add("--device", choices=["auto", "cpu", "cuda"], default="auto")
-    add("--attempts", type=int, default=3, help="give a run up after so many failures (default: %(default)s)")
+    add("--attempts", type=positive, default=3, help="give a run up after so many failures (default: %(default)s)")
     add("--minutes", type=float, default=float("inf"), help="stop after so long; the next call continues")
     add("--poll", type=float, default=10.0, help="seconds between looks at runs that others are at")
     add("--stale-minutes", type=float, default=STALE_SECONDS / 60, help="when a silent worker counts as dead")
@@ -340,14 +341,9 @@ def main() -> None:
     runs = make_grid(treebanks, arguments.systems, arguments.presets, arguments.set, arguments.seeds)
     if len({run.name for run in runs}) < len(runs):
         raise SystemExit("two runs have the same name: a treebank, system, preset or seed is given twice")
-    if min(arguments.workers, arguments.attempts) < 1:
-        raise SystemExit("--workers and --attempts must be 1 or more")
-    try:  # report impossible runs before any work
-        choose_device(arguments.device)
-        for run in runs:
-            settings_of(run)
-    except ValueError as error:
-        raise SystemExit(str(error)) from None
+    choose_device(arguments.device)
+    for run in runs:  # report impossible ones before any work
+        settings_of(run)
     (arguments.work / "locks").mkdir(parents=True, exist_ok=True)
     arguments.results.mkdir(parents=True, exist_ok=True)
     options = Options(
@@ -371,4 +367,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(run_script(main))

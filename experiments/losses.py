@@ -31,6 +31,7 @@ from statistics import mean
 from typing import Any
 
 import numpy as np
+from command_line import run_script
 from grid_runs import TREES_ALONE
 from kept_results import describe_data, part_path, read_folder, read_kept, shown
 from patience import FOLDERS as LONG_RUNS
@@ -277,4 +278,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(run_script(main))

@@ -40,6 +40,7 @@ from typing import NamedTuple
 
 import numpy as np
 from candidate_counts import count_attachments, share_of_ambiguous
+from command_line import positive, run_script
 from kept_results import Data, describe_data, part_path, read_kept, scored_part
 from provenance import made_with
 from rich.console import Console
@@ -322,8 +323,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("treebanks", nargs="+", type=Path, metavar="FOLDER")
     parser.add_argument("-o", "--output", type=Path, default=Path("runs/lr-spine"))
-    parser.add_argument("--iterations", type=int, default=30, help="as published (default: 30)")
-    parser.add_argument("--seeds", type=int, default=1, help="seeds 1 to N (default: 1)")
+    parser.add_argument("--iterations", type=positive, default=30, help="as published (default: 30)")
+    parser.add_argument("--seeds", type=positive, default=1, help="seeds 1 to N (default: 1)")
     parser.add_argument("--rows", nargs="+", choices=list(ROWS), default=list(ROWS))
     parser.add_argument("--tags", choices=("upos", "xpos"), default="upos")
     parser.add_argument("--table", action="store_true", help="only print")
@@ -348,4 +349,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(run_script(main))

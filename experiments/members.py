@@ -15,6 +15,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from command_line import positive, run_script
 from grid_results import write_result
 from kept_results import part_path, read_folder, read_kept, shown
 from provenance import made_with
@@ -79,11 +80,11 @@ def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("treebank", type=Path, nargs="?", help="folder with train and dev files")
-    parser.add_argument("--members", nargs="+", type=int, default=[1, 3])
+    parser.add_argument("--members", nargs="+", type=positive, default=[1, 3])
     parser.add_argument("--work", type=Path, default=Path("runs/members"), help="models, outside the repository")
     parser.add_argument("--results", type=Path, default=FOLDER)
     parser.add_argument("--preset", default="fast")
-    parser.add_argument("--steps", type=int, default=3000, help="at most")
+    parser.add_argument("--steps", type=positive, default=3000, help="at most")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--report", action="store_true", help="write the table of SEVERAL.md, train nothing")
     arguments = parser.parse_args()
@@ -108,4 +109,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(run_script(main))

@@ -8,6 +8,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
+from command_line import run_script
 from provenance import made_with
 
 from mh4.data.files import atomic_output
@@ -46,4 +47,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(run_script(main))

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from command_line import run_script
 from grid_results import write_result
 from mh_k import best_tree, chart_size, heads_needed
 from provenance import describe_commit, describe_hardware
@@ -149,4 +150,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(run_script(main))

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from command_line import positive, run_script
 from grid_results import write_result
 from kept_results import part_path
 from provenance import made_with
@@ -84,8 +85,8 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=Path("runs/own-vectors"), help="models, outside the repository")
     parser.add_argument("--results", type=Path, default=FOLDER)
     parser.add_argument("--preset", default="fast")
-    parser.add_argument("--size", type=int, default=50, help="of the vectors")
-    parser.add_argument("--steps", type=int, default=100_000, help="at most")
+    parser.add_argument("--size", type=positive, default=50, help="of the vectors")
+    parser.add_argument("--steps", type=positive, default=100_000, help="at most")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1])
     arguments = parser.parse_args()
     for treebank in arguments.treebanks:
@@ -108,4 +109,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(run_script(main))

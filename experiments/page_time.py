@@ -16,6 +16,7 @@ import statistics
 import time
 from pathlib import Path
 
+from command_line import positive, run_script
 from playwright.sync_api import sync_playwright
 
 from mh4.cli.bench.serving import serving
@@ -61,8 +62,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model", type=Path)
     parser.add_argument("treebank", type=Path)
-    parser.add_argument("--words", type=int, default=30)
-    parser.add_argument("--presses", type=int, default=40)
+    parser.add_argument("--words", type=positive, default=30)
+    parser.add_argument("--presses", type=positive, default=40)
     arguments = parser.parse_args()
     forms = next((one.forms for one in read_conllu(arguments.treebank) if len(one) == arguments.words), None)
     if forms is None:
@@ -72,4 +73,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(run_script(main))

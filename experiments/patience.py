@@ -19,6 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from command_line import positive, run_script
 from grid_results import write_result
 from grid_runs import TREES_ALONE
 from kept_results import part_path, read_folder
@@ -118,7 +119,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=Path("runs/patience"), help="models, outside the repository")
     parser.add_argument("--results", type=Path, help="folder of results (default: the one of the preset)")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--steps", type=int, default=20_000)
+    parser.add_argument("--steps", type=positive, default=20_000)
     parser.add_argument("--report", action="store_true", help="write the tables of PRESETS.md, train nothing")
     parser.add_argument("--rules", nargs="+", type=_rule, metavar="PATIENCE,GROWTH")
     arguments = parser.parse_args()
@@ -136,4 +137,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(run_script(main))

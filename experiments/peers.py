@@ -33,6 +33,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from command_line import run_script
 from grid_results import write_result
 from kept_results import part_path, read_kept
 from provenance import made_with
@@ -349,4 +350,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(run_script(main))

@@ -15,6 +15,7 @@ from statistics import median
 from typing import Any
 
 import torch
+from command_line import positive, run_script
 from kept_results import part_path
 from provenance import made_with
 
@@ -62,8 +63,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("treebanks", type=Path, nargs="+", metavar="TREEBANK", help="folders with a *-train.conllu")
     parser.add_argument("--presets", nargs="+", choices=list(PRESETS), default=list(PRESETS))
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--rounds", type=positive, default=5)
+    parser.add_argument("--steps", type=positive, default=100)
     parser.add_argument("-o", "--output", type=Path, default=FOLDER / NAME)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
@@ -83,4 +84,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(run_script(main))

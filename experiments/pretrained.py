@@ -17,6 +17,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from command_line import positive, run_script
 from grid_results import write_result
 from kept_results import describe_data, part_path, read_kept
 from provenance import made_with
@@ -104,9 +105,9 @@ def main() -> None:
     add("--decoders", nargs="+", choices=DECODERS, default=DECODERS)
     add("--ways", nargs="+", choices=("frozen", "tuned"), default=("tuned", "frozen"))
     add("--precision", choices=("fp32", "bf16"), default="fp32", help="of fine-tuning")
-    add("--epochs", type=int, default=PRESETS[PRETRAINED_PRESET]["max_epochs"], help="by default those of the preset")
+    add("--epochs", type=positive, default=PRESETS[PRETRAINED_PRESET]["max_epochs"], help="default: the preset's")
     add("--seeds", nargs="+", type=int, default=[1])
-    add("--threads", type=int, default=1)
+    add("--threads", type=positive, default=1)
     add("--report", action="store_true")
     options = parser.parse_args()
     if not (options.encoder if options.treebanks else options.report):
@@ -131,4 +132,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(run_script(main))

@@ -21,6 +21,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from command_line import run_script
 from coupled_lstm import CoupledBiLSTM
 from grid_results import write_result
 from kept_results import part_path, read_grouped, read_kept, shown
@@ -103,6 +104,8 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=FOLDER)
     parser.add_argument("--report", action="store_true")
     arguments = parser.parse_args()
+    if not (arguments.treebanks or arguments.report):
+        parser.error("a treebank is needed to train")
     settings = parse_settings(arguments.set)
     for part in arguments.replace:
         REPLACED[part]()
@@ -123,4 +126,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(run_script(main))

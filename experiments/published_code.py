@@ -29,6 +29,7 @@ from pathlib import Path
 from statistics import correlation, linear_regression, mean
 from typing import Any
 
+from command_line import run_script
 from grid_results import DONE, RESULTS, SHORT_DEV, read_result, write_result
 from kept_results import part_path, read_grouped, read_kept, shown
 from provenance import made_with
@@ -63,6 +64,8 @@ def edit(code: Path) -> None:
 
 def train(treebank: Path, system: str, seed: int, code: Path, python: Path, work: Path) -> Path:
     """Train with the published script of a system; return its log."""
+    if not (code / "acl18").is_dir():
+        raise SystemExit(f"{code}: holds no clone of the published code (see the first lines of published_code.py)")
     edit(code)
     headers = [python, "-c", "import numpy; print(numpy.get_include())"]
     include = subprocess.run(headers, check=True, capture_output=True, text=True).stdout.strip()
@@ -217,6 +220,8 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=FOLDER)
     parser.add_argument("--report", action="store_true")
     arguments = parser.parse_args()
+    if not (arguments.treebanks or arguments.report):
+        parser.error("a treebank is needed to train")
     for treebank in arguments.treebanks:
         for system in arguments.systems:
             for seed in arguments.seeds:
@@ -236,4 +241,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(run_script(main))

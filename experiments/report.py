@@ -27,6 +27,7 @@ import table4_systems
 import tables56_test_las
 from benchmark import RESULTS as BENCHMARKS
 from benchmark import plot_decoders
+from command_line import run_script
 from grid_results import (
     PLAN,
     RESULTS,
@@ -461,4 +462,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(run_script(main))

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from benchmark import RESULTS as PERFORMANCE
 from benchmark import performance_markdown
+from command_line import run_script
 from grid_results import RESULTS, Result, group_runs, mean_deviation, read_results
 from published import DEV_UAS
 from table4_systems import systems_of, treebanks_of
@@ -125,4 +126,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(run_script(main))

@@ -17,6 +17,7 @@ import json
 import time
 from pathlib import Path
 
+from command_line import run_script
 from provenance import made_with
 
 from mh4.cli.bench.udpipe import train_udpipe
@@ -80,19 +81,16 @@ def main() -> None:
     for command in (train, cut, both):
         command.add_argument("-o", "--output", type=Path, required=True)
     arguments = parser.parse_args()
-    try:
-        if arguments.command == "segment":
-            segment_file(arguments.model, arguments.gold, arguments.output)
-            return
-        if arguments.command == "score":
-            score(arguments.train, arguments.dev, arguments.seed, arguments.udpipe, arguments.output)
-            return
-        model = train_udpipe(arguments.train, arguments.dev, arguments.options)
-        with atomic_output(arguments.output) as stream:
-            stream.write(model)
-    except (ValueError, OSError) as error:
-        raise SystemExit(str(error)) from None
+    if arguments.command == "segment":
+        segment_file(arguments.model, arguments.gold, arguments.output)
+        return
+    if arguments.command == "score":
+        score(arguments.train, arguments.dev, arguments.seed, arguments.udpipe, arguments.output)
+        return
+    model = train_udpipe(arguments.train, arguments.dev, arguments.options)
+    with atomic_output(arguments.output) as stream:
+        stream.write(model)
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(run_script(main))

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from command_line import run_script
 from provenance import made_with
 from tokenizers import Tokenizer
 from torch import Tensor, nn
@@ -135,4 +136,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(run_script(main))

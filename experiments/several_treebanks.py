@@ -16,6 +16,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from command_line import positive, run_script
 from grid_results import write_result
 from kept_results import part_path, read_folder, read_kept, shown
 from provenance import made_with
@@ -90,7 +91,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=FOLDER)
     parser.add_argument("--preset", default="fast")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--steps", type=int, default=4000, help="at most, for each treebank")
+    parser.add_argument("--steps", type=positive, default=4000, help="at most, for each treebank")
     parser.add_argument("--report", action="store_true", help="write the table of SEVERAL.md, train nothing")
     arguments = parser.parse_args()
     if arguments.report:
@@ -126,4 +127,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(run_script(main))

@@ -8,6 +8,7 @@ the paper's parsers were trained.
 
 from __future__ import annotations
 
+from command_line import run_script
 from grid_results import ReportTable, Result, run_table
 from published import LOCAL_FEATURES
 from table2_features import features_table
@@ -26,4 +27,4 @@ def make_table(results: list[Result], preset: str) -> ReportTable:
 
 
 if __name__ == "__main__":
-    run_table(make_table, __doc__.split("\n")[0])
+    raise SystemExit(run_script(run_table, make_table, __doc__.split("\n")[0]))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from statistics import mean
 
+from command_line import run_script
 from grid_results import ReportTable, Result, group_runs, run_table
 from published import DEV_UAS, GLOBAL_FEATURES, Cell
 from table4_systems import mean_uas, treebanks_of
@@ -46,4 +47,4 @@ def make_table(results: list[Result], preset: str) -> ReportTable:
 
 
 if __name__ == "__main__":
-    run_table(make_table, __doc__.split("\n")[0])
+    raise SystemExit(run_script(run_table, make_table, __doc__.split("\n")[0]))

@@ -9,6 +9,7 @@ import argparse
 import re
 from pathlib import Path
 
+from command_line import run_script
 from rich.console import Console
 from rich.table import Table
 
@@ -59,4 +60,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(run_script(main))

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from statistics import mean
 
+from command_line import run_script
 from grid_results import ReportTable, Result, compare, group_runs, in_order, mean_deviation, run_table
 from published import DEV_UAS, GLOBAL_SYSTEMS, GREEDY_SYSTEMS, SEEDS, Cell
 from scipy.stats import t as student
@@ -173,4 +174,4 @@ def make_tables(results: list[Result], preset: str) -> list[ReportTable]:
 
 
 if __name__ == "__main__":
-    run_table(make_tables, __doc__.split("\n")[0])
+    raise SystemExit(run_script(run_table, make_tables, __doc__.split("\n")[0]))

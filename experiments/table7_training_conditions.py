@@ -26,6 +26,7 @@ from statistics import mean
 
 import numpy as np
 import torch
+from command_line import positive, run_script
 from deterministic.parser import DeterministicParser, visited_configurations
 from deterministic.training import CONDITIONS, Condition, Settings, train_condition
 from kept_results import describe_data, part_path, read_folder, read_kept, shown
@@ -179,7 +180,7 @@ def main() -> None:
     parser.add_argument("--conditions", type=int, nargs="+", choices=list(CONDITIONS), default=list(CONDITIONS))
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--system", choices=SYSTEMS, default=SYSTEMS[0])
-    parser.add_argument("--epochs", type=int, default=Settings.epochs)
+    parser.add_argument("--epochs", type=positive, default=Settings.epochs)
     parser.add_argument("--visited", action="store_true", help="save the configurations that condition 2 visits")
     parser.add_argument("--table", action="store_true", help="run nothing")
     parser.add_argument("--report", action="store_true", help="write the tables of OPTIMAL_STEPS.md, run nothing")
@@ -200,4 +201,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(run_script(main))

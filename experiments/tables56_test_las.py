@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from command_line import run_script
 from grid_results import ReportTable, Result, compare, group_runs, in_order, mean_deviation, run_table
 from published import REFERENCES, TEST_LAS_NONPROJECTIVE, TEST_LAS_PROJECTIVE, TEST_SYSTEMS, Cell
 from segmentation import MODEL_SUFFIX
@@ -106,4 +107,4 @@ def make_tables(results: list[Result], preset: str) -> list[ReportTable]:
 
 
 if __name__ == "__main__":
-    run_table(make_tables, __doc__.split("\n")[0])
+    raise SystemExit(run_script(run_table, make_tables, __doc__.split("\n")[0]))

@@ -30,6 +30,7 @@ import random
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from command_line import run_script
 from ulvari_grammar import CONTRACTIONS, MORPHEMES, STOCK, Line, phrase_blocks, stem_stocks, word_classes
 
 SPLITS = {"train": 600, "dev": 100, "test": 100}
@@ -250,4 +251,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(run_script(main))

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from command_line import run_script
 from grid_results import write_result
 from mh_k import heads_needed
 from provenance import describe_commit, describe_hardware
@@ -217,4 +218,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(run_script(main))

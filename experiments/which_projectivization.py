@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from command_line import positive, run_script
 from covington_dynamic import METRICS, Runs, p_value, right_words, scores, with_shared_seeds
 from grid_results import write_result
 from kept_results import Data, describe_data, part_path, read_kept, scored_part
@@ -111,8 +112,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("treebanks", nargs="+", type=Path, metavar="FOLDER")
     parser.add_argument("-o", "--output", type=Path, default=Path("runs/which-projectivization"))
-    parser.add_argument("--seeds", type=int, default=3, help="seeds 1 to N (default: 3)")
-    parser.add_argument("--iterations", type=int, default=15)
+    parser.add_argument("--seeds", type=positive, default=3, help="seeds 1 to N (default: 3)")
+    parser.add_argument("--iterations", type=positive, default=15)
     parser.add_argument("--table", action="store_true", help="only print")
     options = parser.parse_args()
     for folder in options.treebanks:
@@ -132,4 +133,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(run_script(main))

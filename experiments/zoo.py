@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from command_line import run_script
 from provenance import made_with
 
 from mh4.cli import app
@@ -237,9 +238,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--licence", action="append", default=[], metavar="NAME=LICENCE", help="where no file beside a treebank says it"
     )
     given, training = parser.parse_known_args(arguments)
+    if not all("=" in one for one in given.licence):
+        parser.error("--licence needs NAME=LICENCE")
     licences = dict(one.split("=", 1) for one in given.licence)
     options = Options(given.output.resolve(), tuple(training), licences)
     treebanks = [one for one in find_treebanks(given.folder) if not given.only or one.name in given.only]
+    if not treebanks:
+        named = " of these names" if given.only else ""
+        raise SystemExit(f"{given.folder}: holds no treebanks{named} (files NAME-ud-train.conllu)")
     left_out = {one.name: reason for one in treebanks if (reason := why_not(one))}
     for name, reason in left_out.items():
         print(f"{name}: skipped: {reason}", flush=True)
@@ -255,4 +261,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(run_script(main))

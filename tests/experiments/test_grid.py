@@ -13,6 +13,7 @@ from pathlib import Path
 import grid
 import pytest
 import torch
+from command_line import run_script
 from grid import Options, OutOfTimeError, score_again, work_on
 from grid_results import attempts, read_result, read_results
 from grid_runs import PRESETS, Run, Treebank, find_treebank, has_former_task, make_grid, same_settings
@@ -276,14 +277,15 @@ def test_wrong_grids(treebank):
         (["--attempts", "0"], "1 or more"),
     ],
 )
-def test_what_no_worker_could_do_is_told_before_any_work(arguments, message, treebank, tmp_path, monkeypatch):
+def test_what_no_worker_could_do_is_told_before_any_work(arguments, message, treebank, tmp_path, monkeypatch, capsys):
     if "cuda" in arguments and torch.cuda.is_available():
         pytest.skip("a CUDA device is here")
     folders = ["--work", str(tmp_path / "work"), "--results", str(tmp_path / "results")]
     command = ["grid.py", "--treebanks", str(treebank.train.parent), "--systems", "mst", "--seeds", "1", *folders]
     monkeypatch.setattr(sys, "argv", [*command, *arguments])
-    with pytest.raises(SystemExit, match=message):
-        grid.main()
+    with pytest.raises(SystemExit, match="2"):
+        raise SystemExit(run_script(grid.main))
+    assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 

@@ -61,13 +61,13 @@ def test_bad_models_and_treebanks_are_named(treebank, tmp_path, monkeypatch):
 
     broken = tmp_path / f"broken{MODEL_SUFFIX}"
     broken.write_bytes(b"no model")
-    with pytest.raises(SystemExit, match=r"broken\.udpipe: is damaged"):
+    with pytest.raises(ValueError, match=r"broken\.udpipe: is damaged"):
         run("segment", broken, treebank.test)
-    with pytest.raises(SystemExit, match=r"train\.conllu: .*'many'"):
+    with pytest.raises(ValueError, match=r"train\.conllu: .*'many'"):
         run("train", treebank.train, treebank.dev, "--options", "epochs=many")
     unreadable = tmp_path / "bad.conllu"
     unreadable.write_bytes(b"\xff\xfe")
-    with pytest.raises(SystemExit, match=r"bad\.conllu: "):
+    with pytest.raises(ValueError, match=r"bad\.conllu: "):
         run("segment", treebank.segmented, unreadable)
     assert not (tmp_path / "out").exists()
 
