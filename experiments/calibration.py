@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from command_line import run_script
-from kept_results import part_path, read_kept
+from kept_results import all_parts, describe_data, part_path, read_kept
 from provenance import made_with
 
 import mh4
@@ -195,9 +195,10 @@ def main() -> None:
     results = []
     for treebank in arguments.treebanks:
         path = RESULTS / f"{treebank.name}.json"
-        result = read_kept(path, {"treebank": treebank.name, **SETTINGS})
+        data = describe_data(treebank, *all_parts(treebank))
+        result = read_kept(path, {"treebank": treebank.name, **SETTINGS}, data)
         if result is None:
-            result = measure(treebank, arguments.models)
+            result = measure(treebank, arguments.models) | {"data": data}
             with atomic_output(path) as stream:
                 stream.write((json.dumps(result, indent=1) + "\n").encode())
         results.append(result)

@@ -189,6 +189,8 @@ def run_table(make: Callable[[list[Result], str], ReportTable | list[ReportTable
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of results (default: %(default)s)")
     parser.add_argument("--preset", default="paper", help="settings of the runs (default: %(default)s)")
     arguments = parser.parse_args()
+    if not arguments.results.is_dir():
+        parser.error(f"{arguments.results}: no such folder")
     tables = make(read_results(arguments.results), arguments.preset)
     for table in [tables] if isinstance(tables, ReportTable) else tables:
         table.render()

@@ -59,11 +59,12 @@ def describe_data(folder: Path, *parts: str, errors: ErrorPolicy = "raise") -> d
 
     Empty if the treebank is missing. DataError if a sentence is not valid, unless ``errors`` says otherwise.
     """
-    return {part: _describe_file(part_path(folder, part), errors) for part in parts} if folder.is_dir() else {}
+    paths = {part: part_path(folder, part) for part in parts} if folder.is_dir() else {}
+    return {part: _describe_file(path, errors, path.stat().st_mtime_ns) for part, path in paths.items()}
 
 
-@cache
-def _describe_file(path: Path, errors: ErrorPolicy) -> dict[str, Any]:
+@cache  # the same for all runs of a script
+def _describe_file(path: Path, errors: ErrorPolicy, modified: int) -> dict[str, Any]:
     sentences = read_gold(path, errors)
     return {
         "sentences": len(sentences),
@@ -79,6 +80,11 @@ def part_path(folder: Path, part: str) -> Path:
     if len(paths) != 1:
         raise SystemExit(f"{folder}: {len(paths)} files *-{part}.conllu, need one")
     return paths[0]
+
+
+def all_parts(folder: Path) -> tuple[str, ...]:
+    """``train``, ``dev`` and, if the treebank has one, ``test``."""
+    return ("train", "dev", "test") if any(folder.glob("*-test.conllu")) else ("train", "dev")
 
 
 def scored_part(folder: Path) -> dict[str, str]:

@@ -20,7 +20,7 @@ from typing import Any
 
 from command_line import run_script
 from grid_results import write_result
-from kept_results import part_path, read_kept, shown
+from kept_results import describe_data, part_path, read_kept, shown
 from provenance import made_with
 from results_sections import LANGUAGES, markdown_rows, signed, write_tables
 
@@ -144,13 +144,14 @@ def main() -> None:
         "steps": max(json.loads(line)["step"] for line in log.read_text().splitlines() if json.loads(line)["best"]),
     }
     path = arguments.results / f"{arguments.name}.json"
-    result: dict[str, Any] = read_kept(path, settings) or {**settings, "uas, las, cpu seconds": {}}
+    data = describe_data(arguments.treebank, "dev")
+    result: dict[str, Any] = read_kept(path, settings, data) or {**settings, "uas, las, cpu seconds": {}}
     measured = result["uas, las, cpu seconds"]
     model.predict(dev[:20], predict=HEADS)  # compile
     for weight in arguments.weights:
         if str(weight) not in measured:
             measured[str(weight)] = measure(model, dev, weight)
-    result |= made_with("cpu")
+    result |= {"data": data} | made_with("cpu")
     arguments.results.mkdir(parents=True, exist_ok=True)
     write_result(path, result)
     for weight, numbers in measured.items():

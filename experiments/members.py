@@ -17,7 +17,7 @@ from typing import Any
 
 from command_line import positive, run_script
 from grid_results import write_result
-from kept_results import part_path, read_folder, read_kept, shown
+from kept_results import describe_data, part_path, read_folder, read_kept, shown
 from provenance import made_with
 from results_sections import LANGUAGES, markdown_rows, write_tables
 
@@ -96,7 +96,8 @@ def main() -> None:
     name = f"{arguments.treebank.name}-{arguments.preset}-{arguments.seed}"
     settings = {"treebank": arguments.treebank.name, "preset": arguments.preset, "steps": arguments.steps}
     path = arguments.results / f"{name}.json"
-    result: dict[str, Any] = read_kept(path, settings) or {**settings, "members": {}}
+    data = describe_data(arguments.treebank, "train", "dev")
+    result: dict[str, Any] = (read_kept(path, settings, data) or {**settings, "members": {}}) | {"data": data}
     arguments.results.mkdir(parents=True, exist_ok=True)
     own = {**PRESETS[arguments.preset], "seed": arguments.seed, "max_steps": arguments.steps}
     for members in arguments.members:

@@ -19,7 +19,7 @@ from typing import Any
 
 from command_line import positive, run_script
 from grid_results import write_result
-from kept_results import describe_data, part_path, read_kept
+from kept_results import all_parts, describe_data, part_path, read_kept
 from provenance import made_with
 
 import mh4
@@ -68,7 +68,7 @@ def run(treebank: Path, folder: Path, config: Config, threads: int) -> dict[str,
     reports = [json.loads(line) for line in (folder / LOG).read_text(encoding="utf-8").splitlines()]
     parser = mh4.load(folder, threads=threads)
     scores = {}
-    for part in ("dev", "test") if any(treebank.glob("*-test.conllu")) else ("dev",):
+    for part in all_parts(treebank)[1:]:
         gold, parsed = part_path(treebank, part), folder / f"{part}.conllu"
         parser.parse_file(gold, parsed, predict="all", overwrite=True)
         found = mh4.evaluate(gold, parsed).scores
@@ -122,7 +122,7 @@ def main() -> None:
         chosen = {"encoder_freeze": frozen, "precision": precision, "max_epochs": options.epochs}
         config = configure(decoder=decoder, encoder=options.encoder, seed=seed, settings=chosen)
         later = {"encoder": describe_encoder(options.encoder), "settings": settings_of(config)}
-        data = describe_data(treebank, "train", "dev")
+        data = describe_data(treebank, *all_parts(treebank))
         if read_kept(path, own, data, later) is None:
             result = run(treebank, options.work / name, config, options.threads)
             write_result(path, own | result | later | {"data": data})

@@ -24,7 +24,7 @@ from typing import Any
 from command_line import run_script
 from coupled_lstm import CoupledBiLSTM
 from grid_results import write_result
-from kept_results import part_path, read_grouped, read_kept, shown
+from kept_results import describe_data, part_path, read_grouped, read_kept, shown
 from provenance import made_with
 
 from mh4.api import configure
@@ -117,9 +117,10 @@ def main() -> None:
                 path = arguments.results / f"{name}.json"
                 own = {"treebank": treebank.name, "decoder": decoder, "seed": seed, "settings": settings or None}
                 own["replaced"] = None if arguments.replace == ["cell"] else arguments.replace
-                if read_kept(path, own) is not None:
+                data = describe_data(treebank, "train", "dev")
+                if read_kept(path, own, data) is not None:
                     continue
-                result = own | train(treebank, decoder, seed, settings, arguments.work / name)
+                result = own | {"data": data} | train(treebank, decoder, seed, settings, arguments.work / name)
                 write_result(path, {**result, **made_with("cpu")})
     if arguments.report:
         print(report(arguments.results))

@@ -447,6 +447,8 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, default=here / "RESULTS.md", help="Markdown; plots go beside it")
     parser.add_argument("--html", type=Path, default=here.parent / "runs" / "report.html", help="the page")
     arguments = parser.parse_args()
+    if not arguments.results.is_dir():
+        parser.error(f"{arguments.results}: no such folder")
     results = read_results(arguments.results)
     short = read_results(arguments.results.parent / SHORT_DEV.name)
     sections = make_report(results, read_unfinished(arguments.results), arguments.performance, short)

@@ -45,3 +45,7 @@ def test_a_treebank_is_measured_once(treebank, tmp_path, monkeypatch, capsys):
     calibration.main()
     assert (tmp_path / "CALIBRATION.md").read_text() == text
     assert capsys.readouterr().out.count("# Confidence") == 2
+    path = treebank / "sample-test.conllu"
+    path.write_bytes(path.read_bytes().partition(b"\n\n")[2])
+    with pytest.raises(SystemExit, match="other test data"):
+        calibration.main()

@@ -74,6 +74,7 @@ def test_every_script_ends_in_this_way(path):
         ("published_cell", ["--results", "r"], "a treebank is needed"),
         ("published_code", ["--results", "r"], "a treebank is needed"),
         ("published_code", ["TREEBANK", "--code", NOPE, "--results", "r"], "/nope: holds no clone"),
+        ("report", ["--results", NOPE, "-o", "r.md", "--html", "r.html"], "/nope: no such folder"),
         ("segmentation", ["segment", NOPE, NOPE, "-o", "s.conllu"], NOPE),
         ("table11_approximation", [NOPE, "-o", "t"], NOPE),
         ("table3_coverage", [NOPE], NOPE),

@@ -55,6 +55,9 @@ def test_models_that_are_compared_differ_in_their_members_alone(tmp_path, monkey
     assert [job.train.name for job in jobs] == ["xx-ud-train.conllu"] * 2
     result = json.loads((tmp_path / "xx-best-3.json").read_text())
     assert {count: own["uas, las"] for count, own in result["members"].items()} == {"1": [100, 100], "4": [100, 100]}
+    (treebank / "xx-ud-train.conllu").write_text("1\tb\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
+    with pytest.raises(SystemExit, match="other train data"):
+        members.main()
 
 
 def test_treebanks_alone_and_together():

@@ -108,7 +108,7 @@ def test_settings_are_handed_on_and_kept_with_the_result(monkeypatch, tmp_path):
     treebank = tmp_path / "xx"
     treebank.mkdir()
     for part in ("train", "dev"):
-        (treebank / f"xx-ud-{part}.conllu").touch()
+        (treebank / f"xx-ud-{part}.conllu").write_text("1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
     command = ["published_cell.py", str(treebank), "--results", str(tmp_path), "--seeds", "2"]
     settings = ["--set", "length_noise=20", "--set", "single_root=false"]
     monkeypatch.setattr(sys, "argv", [*command, *settings])
@@ -125,6 +125,10 @@ def test_settings_are_handed_on_and_kept_with_the_result(monkeypatch, tmp_path):
         with pytest.raises(SystemExit, match="other settings"):
             published_cell.main()
     assert replaced == ["cell", "cell", "cell", "adam"]
+    (treebank / "xx-ud-dev.conllu").write_text("1\tb\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
+    monkeypatch.setattr(sys, "argv", [*command, *settings])
+    with pytest.raises(SystemExit, match="other dev data"):
+        published_cell.main()
 
 
 def test_moments_start_anew_when_the_rate_falls(monkeypatch, small_treebanks, tmp_path):

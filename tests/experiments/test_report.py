@@ -407,3 +407,7 @@ def test_table_scripts_print(script, folder, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", [script, "--results", str(folder / "ud")])
     module.run_table(make, "a table")
     assert re.search(r"Table \d", capsys.readouterr().out)
+    monkeypatch.setattr(sys, "argv", [script, "--results", str(folder / "none")])
+    with pytest.raises(SystemExit):
+        module.run_table(make, "a table")
+    assert "none: no such folder" in capsys.readouterr().err
