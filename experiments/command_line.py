@@ -20,7 +20,7 @@ def run_script(main: Callable[..., None], *arguments: Any) -> int:
         if not isinstance(end.code, str):
             raise
         message = end.code
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError) as error:  # as the command `mh4` does
         message = " ".join(str(error).split())
     else:
         return 0

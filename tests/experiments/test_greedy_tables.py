@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import sys
+from types import SimpleNamespace
 
 import covington_dynamic
 import exact_training
@@ -11,8 +12,11 @@ import lr_spine_table2
 import numpy as np
 import pytest
 
+from mh4.data.annotation import Annotation
 from mh4.data.conllu import read_conllu
 from mh4.data.sample import read_sample
+from mh4.data.sentence import Sentence
+from mh4.decoders.trees import is_projective
 from mh4.parsers.registry import load
 from mh4.parsers.systems import GREEDY_SYSTEMS
 from mh4.training.perceptron import fit
@@ -88,6 +92,14 @@ def test_p_values_are_those_of_sentences():
     assert covington_dynamic.p_value(ones, ones) == 1
 
 
+def test_each_run_of_covington_has_the_settings_of_its_name(treebank, tmp_path, call, monkeypatch):
+    trained = []
+    monkeypatch.setattr(covington_dynamic, "fit", lambda config, train: trained.append(config) or fit(config, train))
+    call(covington_dynamic, treebank, "-o", tmp_path, "--oracles", "static", "--iterations", 1, "--seeds", 2)
+    names = [(config.system, config.oracle, config.iterations, config.seed) for config in trained]
+    assert names == [("covington", oracle, 1, seed) for seed in (1, 2) for oracle in ("static", "dynamic")]
+
+
 def test_lr_spine_runs_once_and_prints(treebank, tmp_path, call):
     rows = ("arc-eager", "arc-standard", "this work")
     arguments = (treebank, "-o", tmp_path, "--rows", *rows, "--iterations", 1)
@@ -107,6 +119,52 @@ def test_lr_spine_runs_once_and_prints(treebank, tmp_path, call):
     assert [path.stat().st_mtime_ns for path in tmp_path.iterdir()] == times
     with pytest.raises(SystemExit, match="made with other settings"):
         call(lr_spine_table2, treebank, "-o", tmp_path, "--iterations", 2, "--table")
+
+
+def test_lr_spine_scores_projective_trees_of_the_test_set(tmp_path, call, monkeypatch):
+    sample, scored = read_sample()["dev"], []
+    for start, part in enumerate(("train", "dev", "test")):
+        (tmp_path / f"x-{part}.conllu").write_text("".join(sample[start:36:3]), encoding="utf-8")
+    shares = dict.fromkeys(lr_spine_table2.METRICS, 50.0)
+    monkeypatch.setattr(lr_spine_table2, "scores", lambda parser, sentences: scored.extend(sentences) or shares)
+    call(lr_spine_table2, tmp_path, "-o", tmp_path / "results", "--rows", "arc-standard", "--iterations", 1)
+    gold = list(read_conllu(tmp_path / "x-test.conllu"))
+    assert [one.forms for one in scored] == [one.forms for one in gold]
+    assert all(is_projective(one.padded_heads) for one in scored)
+    assert not all(is_projective(one.padded_heads) for one in gold)
+
+
+def test_the_fastest_pass_over_a_treebank_counts_but_not_the_first(monkeypatch):
+    clock = SimpleNamespace(thread_time=iter([0, 1, 1, 9, 9, 11]).__next__)
+    monkeypatch.setattr(lr_spine_table2, "time", clock)
+    assert lr_spine_table2.parsing_speed(SimpleNamespace(predict=len), [["a", "b", "c"], ["d"]], times=2) == 4 / 2
+
+
+def test_lr_spine_scores_leave_out_punctuation():
+    words = {"upos": ["NOUN", "VERB", "PUNCT"], "relations": ["nsubj", "root", "punct"]}
+    sentence = Sentence(["a", "b", "."], heads=[2, 0, 2], **words)
+    predicted = Annotation(np.array([2, 0, 1]), ("obj", "root", "punct")), Annotation(np.array([0, 1, 1]), ("_",) * 3)
+    found = lr_spine_table2.scores(SimpleNamespace(predict=lambda _: predicted), [sentence, sentence])
+    assert found == {"uas": 50.0, "las": 25.0, "uem": 50.0}
+
+
+def test_lr_spine_tables_sum_up_treebanks_and_seeds():
+    def result(uas, speed, train, dev):
+        parts = {"gamma_train": train, "gamma_dev": dev}
+        own = {part: {"mean": 3.0, "variance": 2.0, "worst_by_length": worst} for part, worst in parts.items()}
+        scores = {"uas": uas, "las": uas - 1, "uem": uas - 2}
+        return {**scores, "parsing_words_per_second": speed, "two_correct": 0.4, **own}
+
+    ours = [result(80.0, 100, {"8": 5, "15": 9}, {"10": 7}), result(82.0, 300, {"9": 6, "11": 3, "41": 12}, {"3": 2})]
+    others = [result(90.0, 500, {}, {})]
+    treebanks = {"one": {"this work": ours}, "two": {"this work": ours, "arc-eager": others}}
+    columns = (column.cells for column in lr_spine_table2.table_2(treebanks).columns)
+    rows = {name: own for name, *own in zip(*columns, strict=True)}
+    assert rows["this work"][:3] == ["81.00 80.00 79.00"] * 3
+    assert rows["this work - arc-eager"][:3] == ["", "-9.00 -9.00 -9.00", "-9.00 -9.00 -9.00"]
+    _, two, _ = zip(*(column.cells for column in lr_spine_table2.analysis(treebanks).columns), strict=True)
+    assert two[5:9] == ("200", "2.50", "", "40.0")
+    assert two[10:] == ("7", "9", "0", "0", "12")
 
 
 def test_rows_beside_those_of_the_paper(treebank, tmp_path, call, monkeypatch):
@@ -177,3 +235,17 @@ def test_exact_training_of_networks(treebank, tmp_path, call, monkeypatch):
     assert len(list(results.iterdir())) == 3
     shutil.rmtree(work)
     assert call(exact_training, *arguments) in output  # nothing is trained again
+
+
+def test_exact_training_compares_shared_seeds_of_all_treebanks():
+    """In each of ten sentences of ten words, so many are right with each seed."""
+
+    def runs(**right):
+        return {
+            way: [{"seed": seed, "words": 100, "UAS": [words] * 10} for seed, words in enumerate(own, start=1)]
+            for way, own in right.items()
+        }
+
+    treebanks = [runs(dynamic=[5, 8], exact=[6]), runs(dynamic=[7], exact=[9])]
+    assert exact_training.cell(treebanks, "dynamic", "dynamic", "UAS") == "67.50"
+    assert exact_training.cell(treebanks, "exact", "dynamic", "UAS") == "75.00 (+15.00, 0.000)"

@@ -1,10 +1,14 @@
 """Tables of parsing with relation scores in the decoder's decision, from made-up results; the committed page."""
 
 import json
+from types import SimpleNamespace
 
+import label_bonus
 import pytest
 from label_bonus import FOLDER, PAGE, WITH, WITHOUT, main, make_tables, read_scores, seeds_table, weights_table
 from results_sections import with_tables
+
+from mh4.data.annotation import Annotation
 
 
 @pytest.fixture
@@ -49,3 +53,25 @@ def test_measuring_needs_a_model(monkeypatch, capsys):
     with pytest.raises(SystemExit):
         main()
     assert "--model" in capsys.readouterr().err
+
+
+def test_each_weight_is_in_force_when_it_is_measured(tmp_path, monkeypatch):
+    """Heads are right with 0.5 alone; the model is that of step 20."""
+    model = SimpleNamespace(config=SimpleNamespace(decoder="mst", label_bonus=0.25), label_bonus=0.25)
+
+    def predict(dev, predict):
+        heads = [one.heads if model.label_bonus == 0.5 else one.heads * 0 + 1 for one in dev]
+        return [Annotation(own, one.relations) for own, one in zip(heads, dev, strict=True)]
+
+    model.predict = predict
+    monkeypatch.setattr(label_bonus.ChartParser, "load", lambda folder, **_: model)
+    (tmp_path / "x-dev.conllu").write_text("1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
+    lines = [{"step": 10, "best": True}, {"step": 20, "best": True}, {"step": 30, "best": False}]
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    command = f"label_bonus.py {tmp_path} --model {tmp_path} --name x --results {tmp_path}/results --weights 0 0.5"
+    monkeypatch.setattr("sys.argv", command.split())
+    main()
+    result = json.loads((tmp_path / "results" / "x.json").read_text())
+    found = {weight: own[:2] for weight, own in result["uas, las, cpu seconds"].items()}
+    assert found == {"0.0": [0, 0], "0.5": [100, 100]}
+    assert (result["steps"], result["trained_with"], result["decoder"]) == (20, 0.25, "mst")

@@ -8,6 +8,7 @@ from computations import all_trees
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mh_k import antecedents, best_tree, chart_size, head_counts, heads_needed, items_of
+from mh_k_coverage import costs, coverage, markdown
 from naive_mh import derivations
 
 from mh4.decoders import InfeasibleError, get_decoder
@@ -161,3 +162,32 @@ def test_what_is_no_tree_and_no_class_is_an_error():
         heads_needed(np.array([-1, 2, 1]))
     with pytest.raises(ValueError, match="3 heads or more"):
         best_tree(np.zeros((2, 2)), 2)
+
+
+def test_trees_are_counted_by_the_heads_they_need(tmp_path):
+    path = tmp_path / "x.conllu"
+    trees = {"a": [0, 1], "b": [0, 0, 0, 1], "c": [3, 0, 0, 1], "d": [2, 0, 0, 1], "e": [0, 0, 1, 0, 2]}
+    with path.open("w") as stream:
+        for name, heads in trees.items():
+            stream.write(f"# sent_id = {name}\n")
+            stream.writelines(f"{i}\tw\t_\t_\t_\t_\t{head}\tdep\t_\t_\n" for i, head in enumerate(heads, start=1))
+            stream.write("\n")
+    found = coverage(str(path))
+    assert found["heads_needed"] == {"3": 1, "4": 2, "5": 2}
+    assert (found["sentences"], found["words"], found["1EC"], found["transition_system"]) == (5, 19, 4, 4)
+    assert found["names"] == {"needs 5": ["c", "d"], "needs more": [], "transitions only": ["c"], "chart only": []}
+    assert found["joint"]["in MH4, out of 1EC"] == 1
+    assert found["joint"]["out of MH4, in 1EC"] == 2
+    _, _, shares, _, _, _, counts, *_ = markdown({"treebanks": {"x": found}, "costs": {}}).splitlines()
+    assert shares == "| x | 5 | 20.00 | 60.00 | 100.00 | 100.00 | 80.00 | 80.00 | 5 |"
+    assert counts == "| x | 2 | 2 | 2 | 1 | 0 | 1 | 0 |"
+
+
+def test_costs_are_those_of_each_number_of_heads(monkeypatch):
+    monkeypatch.setattr("mh_k_coverage.fastest", lambda run, repeats=5: 1.5)
+    found = costs()
+    for k in (3, 4, 5):
+        sizes = [(own["items"], own["steps"]) for own in found[f"MH{k}"]["chart"].values()]
+        assert sizes == [chart_size(n, k) for n in (10, 20, 40)]
+    decoders = {name: row["decoder"] for name, row in found.items() if "decoder" in row}
+    assert decoders == {"MH3": "mh3", "MH4": "mh4-two", "1EC": "1ec-first-order"}

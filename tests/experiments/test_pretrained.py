@@ -12,6 +12,7 @@ from e5 import SPECIAL, convert
 from tiny_bert import make_bert
 from transformers import AutoModel, AutoTokenizer
 
+import mh4
 from mh4.data.errors import DataError
 from mh4.training import trainer
 from mh4.training.presets import PRESETS
@@ -29,24 +30,26 @@ def test_a_run_is_kept_and_reported(small_treebanks, tmp_path, monkeypatch, caps
         (folder / f"xx-ud-{part}.conllu").write_bytes(path.read_bytes())
     bert = make_bert(tmp_path / "bert", [sentence.text for sentence in read_gold(small_treebanks[0])])
     command = ["pretrained.py", folder, "--encoder", bert, "--work", tmp_path / "work", "--decoders", "mst", "--report"]
-    monkeypatch.setattr("sys.argv", [*map(str, command), "--precision", "bf16", "--epochs", "2"])
+    monkeypatch.setattr("sys.argv", [*map(str, command), "--precision", "bf16", "--epochs", "2", "--seeds", "3"])
     monkeypatch.setattr(trainer, "multiplies_bfloat16", lambda device: True)
     pretrained.main()
     results = {path.stem: json.loads(path.read_text()) for path in (tmp_path / "results").glob("*.json")}
-    assert results.keys() == {"xx-mst-tuned-bf16-2-1", "xx-mst-frozen-2-1"}
+    assert results.keys() == {"xx-mst-tuned-bf16-2-3", "xx-mst-frozen-2-3"}
     for name, result in results.items():
         kept = json.loads((tmp_path / "work" / name / "config.json").read_text())
         assert kept["training"]["precision"] == result["precision"] == ("bf16" if "bf16" in name else "fp32")
         assert kept["training"]["max_epochs"] == result["epochs"] == 2
+        assert kept["training"]["seed"] == result["seed"] == 3
         assert result["test"] == result["dev"]  # here, both are the same sentences
-        assert result["dev"].keys() == set(pretrained.METRICS)
+        evaluation = mh4.load(tmp_path / "work" / name, device="cpu").evaluate(folder / "xx-ud-dev.conllu")
+        assert result["dev"] == {metric: round(evaluation[metric], 2) for metric in pretrained.METRICS}
         steps = [row[0] for row in result["curve"]]
         assert steps
         assert steps == sorted(set(steps))
     assert capsys.readouterr().out.count("| xx | mst | ") == 2
     monkeypatch.setattr(pretrained, "run_training", None)  # results are reused
     pretrained.main()
-    path = tmp_path / "results" / "xx-mst-frozen-2-1.json"
+    path = tmp_path / "results" / "xx-mst-frozen-2-3.json"
     result = json.loads(path.read_text())
     assert result["encoder"]["num_hidden_layers"] == 2
     assert result["settings"]["weights"] == kept["weights"]
@@ -54,7 +57,7 @@ def test_a_run_is_kept_and_reported(small_treebanks, tmp_path, monkeypatch, caps
     others = {"encoder": {**result["encoder"], "hidden_size": 1}, "settings": {}, "data": {"train": {"words": 1}}}
     for name, other in others.items():
         path.write_text(json.dumps({**result, name: other}))
-        with pytest.raises(SystemExit, match=r"xx-mst-frozen-2-1\.json: was made"):
+        with pytest.raises(SystemExit, match=r"xx-mst-frozen-2-3\.json: was made"):
             pretrained.main()
     path.write_text(json.dumps({key: result[key] for key in result if key not in ("encoder", "settings", "data")}))
     pretrained.main()  # a result of an earlier version
@@ -62,6 +65,16 @@ def test_a_run_is_kept_and_reported(small_treebanks, tmp_path, monkeypatch, caps
     monkeypatch.setattr("sys.argv", missing)
     with pytest.raises(DataError, match=r"nope: holds no pretrained encoder"):
         pretrained.main()
+
+
+def test_the_report_shows_scores_on_dev():
+    own = {"treebank": "hu", "decoder": "mst", "frozen": True, "precision": "fp32", "epochs": 30, "seed": 1}
+    parts = {
+        part: {name: first + i for i, name in enumerate(pretrained.METRICS)}
+        for part, first in (("dev", 80), ("test", 60))
+    }
+    row = pretrained.report([own | parts]).splitlines()[2]
+    assert row == "| hu | mst | frozen | fp32 | 30 | 1 | 80.00 | 81.00 | 82.00 | 83.00 | 84.00 |"
 
 
 def packed_model(rng, hidden=32, layers=1, wide=64, positions=20):

@@ -249,6 +249,13 @@ def test_claims():
     assert next(row for claim, row in claims.items() if "(got)" in claim) == ["+0.40", "no"]
 
 
+def test_time_counts_in_claims_about_time():
+    for seconds, holds in ((0.03, "yes"), (0.05, "no")):
+        *_, row = report._time_claims(RESULTS, {"hu": {"paper": 0.03, "balanced": seconds}})
+        assert row[0].startswith("balanced, hu mh4-hybrid: ")
+        assert row[2] == holds
+
+
 def test_cells_that_differ_from_the_published_ones_by_more_than_chance_are_named():
     results = [made_up("hu", "mst", seed, 85.0 + 0.1 * seed) for seed in (1, 2, 3)] + RESULTS
     (row,) = report._published_means([one for one in results if one["system"] != "mst" or one["dev_uas"] > 84])
@@ -327,7 +334,7 @@ def folder(tmp_path):
         name = f"{result['treebank']}-{result['system']}-{result['preset']}-{result['seed']}.json"
         write_result(tmp_path / "ud" / name, result)
     failed = {key: RESULTS[0][key] for key in ("format", "treebank", "system", "preset", "interruptions")}
-    failed |= {"seed": 9, "status": "failed", "failures": [{"error": "ValueError: <no> luck"}]}
+    failed |= {"seed": 9, "status": "failed", "failures": [{"error": "earlier"}, {"error": "ValueError: <no> luck"}]}
     write_result(tmp_path / "ud" / "hu-mst-paper-9.json", failed)
     times = {name: {"milliseconds": {"10": 0.1, "100": 9.0}, "exponent": 2.0} for name in ("mst", "eisner")}
     (tmp_path / "benchmark.json").write_text(json.dumps({"decoders": {"decoders": times, "peers": {}}}))

@@ -469,3 +469,13 @@ def test_words_below_white_space_belong_to_the_next_word_above():
     words, relations = ["a", " ", "b", "c"], ["det", "dep", "ROOT", "obj"]
     doc = spacy.tokens.Doc(spacy.blank("xx").vocab, words, heads=[1, 2, 2, 1], deps=relations)
     assert Sentence.from_spacy(doc).heads.tolist() == [2, 0, 2]
+
+
+def test_options_of_an_evaluation_reach_the_scorers():
+    """The only mistake is the head of the full stop, which is left out of the scores unless nothing is."""
+    vocab, words = spacy.blank("xx").vocab, {"words": ["a", "b", "."], "deps": ["ROOT", "obj", "punct"]}
+    found, gold = (spacy.tokens.Doc(vocab, heads=heads, **words) for heads in ([0, 0, 1], [0, 0, 0]))
+    component = spacy.blank("xx").add_pipe("mh4")
+    for options, right in (({}, 1), ({"ignore_labels": ()}, 2 / 3)):
+        scores = component.score([spacy.training.Example(found, gold)], **options)
+        assert scores["dep_uas"] == pytest.approx(right)

@@ -1,9 +1,13 @@
 """Training greedy parsers in two passes."""
 
+import json
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import table7_training_conditions
+import table11_approximation
 import torch
 from deterministic.parser import ANY_RELATION, visited_configurations
 from deterministic.training import (
@@ -193,3 +197,52 @@ def test_bad_conditions_and_settings(sentences):
     crossed = [sentence for sentence in sentences[0] if not is_projective(sentence.padded_heads)]
     with pytest.raises(ValueError, match="none of"):
         train_condition(crossed, CONDITIONS[1], Settings(vector_size=0))
+
+
+def test_second_passes_of_table_7_share_the_first_ones(small_treebanks, tmp_path, monkeypatch):
+    for name, path in zip(("train", "dev"), small_treebanks, strict=True):
+        (tmp_path / f"x-{name}.conllu").write_bytes(path.read_bytes())
+    passes, dumped = [], []
+
+    def trained(sentences, condition, settings, first=None):
+        passes.append((condition, first and first.condition, settings.seed))
+        golds = [Annotation(one.heads, one.relations) for one in read_gold(small_treebanks[1])]
+        return SimpleNamespace(condition=condition, predict=lambda dev: golds)
+
+    monkeypatch.setattr(table7_training_conditions, "train_condition", trained)
+    monkeypatch.setattr(table7_training_conditions, "save_visited", lambda *own: dumped.append(own))
+    table7_training_conditions.run_treebank(tmp_path, [*CONDITIONS], Settings(seed=3), tmp_path, True)
+    one, two, three, four, five = CONDITIONS.values()
+    assert passes == [(one, None, 3), (two, None, 3), (three, one, 3), (four, two, 3), (five, two, 3)]
+    ((path, first, sentences),) = dumped
+    assert (path.name, first.condition, len(sentences)) == ("shift-reduce-x-visited-seed3.npz", two, 40)
+    result = json.loads((tmp_path / "shift-reduce-x-5-seed3.json").read_text())
+    crossing = sum(not is_projective(one.padded_heads) for one in sentences)
+    assert result["nonprojective_percent"] == pytest.approx(100 * crossing / 40)
+    assert (result["condition"], result["uas"], result["las"], result["sentences"]) == (5, 100, 100, 40)
+
+
+def test_what_the_approximation_of_table_11_gets_wrong(monkeypatch):
+    """Shift, left arc, right arc and reduce of five configurations; the fourth has other scores, but the same best."""
+    scores = {
+        "exact": [[3, 3, 1, 0], [2, 2, 2, 1], [5, 1, 1, 1], [4, 4, 0, 0], [1, 1, 0, 0]],
+        "linear": [[3, 2, 1, 0], [2, 2, 2, 2], [5, 1, 1, 1], [4, 4, 1, 0], [1, 0, 0, 0]],
+    }
+    monkeypatch.setattr(table11_approximation, "step_scores_batch", lambda *given: np.array(scores[given[-1]]))
+    found = table11_approximation.compare([], [], "shift-before-reduce")
+    assert (found["configurations"], found["scores differ"], found["best differ"]) == (5, 80, 60)
+    assert found["contained"] == pytest.approx(200 / 3)
+    pairs = [("SH LA", "SH"), ("SH RA LA", "SH RA LA RE")]
+    assert list(found["confusions"]) == pairs
+    assert [found["confusions"][pair] for pair in pairs] == pytest.approx([200 / 3, 100 / 3])
+
+
+def test_table_7_has_the_means_of_the_runs_that_are_there(tmp_path, monkeypatch):
+    (tmp_path / "got-ud-train.conllu").touch()
+    runs = {(1, 1): {"las": 60, "uas": 70}, (1, 2): {"las": 64, "uas": 71}, (5, 2): {"las": 65, "uas": 75}}
+    monkeypatch.setattr(table7_training_conditions, "kept", lambda *own: runs.get((own[2], own[3].seed)))
+    table = table7_training_conditions.results_table([tmp_path], [Settings(seed=1), Settings(seed=2)], tmp_path)
+    las, _, uas, paper = zip(*(column.cells for column in table.columns), strict=True)
+    assert las == ("got", "ours, 0–2 seeds", "LAS", "62.00", "–", "–", "–", "65.00")
+    assert uas[2:] == ("UAS", "70.50", "–", "–", "–", "75.00")
+    assert paper[2:] == ("UAS", "64.48", "66.58", "65.85", "67.85", "68.09")

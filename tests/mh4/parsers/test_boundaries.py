@@ -203,6 +203,14 @@ def test_scores_are_those_of_the_best_trees(parser):
     assert parser.tree_scores([]).shape == (0,)
 
 
+def test_spans_are_scored_as_sentences_of_the_treebank_that_is_asked_for(parser, monkeypatch):
+    asked = []
+    monkeypatch.setattr(parser, "tree_scores", lambda own, treebank, **_: asked.append(treebank) or np.zeros(len(own)))
+    for treebank in ("one", None):
+        list(parser.segmenter_for(mh4.Request(boundaries="joint", treebank=treebank)).cut(TEXT))
+    assert asked == ["one", None]
+
+
 def test_scoring_trees_can_be_stopped(parser, monkeypatch):
     monkeypatch.setattr(boundaries, "LEAST_LOG", -np.inf)
     segmenter = parser.segmenter_for(mh4.Request(boundaries="joint"), {}.popitem)

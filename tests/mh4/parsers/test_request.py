@@ -79,6 +79,7 @@ def test_type_checkers_know_the_same_options():
 
 
 def test_a_request_is_in_one_form():
+    assert [Request(unique="obj", k_best=k, among=among).trees for k, among in ((2, 5), (5, 2))] == [5, 5]
     request = Request(predict="UPOS, lemma,heads", unique=["obj", "nsubj", "obj"], among=2)
     assert request == Request(predict={"heads", "upos", "lemmas"}, unique="obj,nsubj", among=2)
     assert request.unique == ("obj", "nsubj")

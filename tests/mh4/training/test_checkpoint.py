@@ -201,14 +201,18 @@ def test_a_decay_may_go_back_to_the_best_weights(small_treebanks, tmp_path, monk
     config = small_config(patience=2, decays=2, decay_from="best", weight_average=0.9, max_steps=1000)
     sentences = read_gold(small_treebanks[0])
     parser = ChartParser(Definition.learn(config, sentences), device="cpu")
-    distances = []
+    distances, restarted = [], []
 
     def note_distance(report):
         best = load_file(tmp_path / "weights.safetensors")
-        distances.append(max((best[name] - p).abs().max().item() for name, p in parser.network.state_dict().items()))
+        now = parser.network.state_dict()
+        distances.append(max((best[name] - p).abs().max().item() for name, p in now.items()))
+        averages = trainer.average.averages
+        restarted.append(all(torch.equal(averages[name], p) for name, p in parser.network.named_parameters()))
 
-    Trainer(parser, sentences, sentences, tmp_path, on_evaluation=note_distance).run()
-    assert [distance == 0.0 for distance in distances] == [False, False, True, False, True, False, True]
+    trainer = Trainer(parser, sentences, sentences, tmp_path, on_evaluation=note_distance)
+    trainer.run()
+    assert [distance == 0.0 for distance in distances] == restarted == [False, False, True, False, True, False, True]
 
     train(*small_treebanks, tmp_path / "quiet", config, device="cpu")
     quiet = load_file(tmp_path / "quiet" / "training.safetensors")

@@ -10,6 +10,8 @@ import mh4
 from mh4.data.errors import DataError
 from mh4.parsers.config import PerceptronConfig
 from mh4.parsers.registry import load
+from mh4.training.origin import noting_origin
+from mh4.training.treebanks import Treebank
 
 
 def trained(kind, treebanks, folder, **options):
@@ -60,3 +62,10 @@ def test_a_treebank_whose_name_is_not_utf8(small_treebanks, tmp_path):
         trained("perceptron", (odd, small_treebanks[1]), tmp_path / "m").meta["treebank"]["train"]["file"]
         == "a?.conllu"
     )
+
+
+@pytest.mark.parametrize(("second", "language"), [("hu_other", "hu"), ("got_proiel", None), ("other", None)])
+def test_a_model_has_a_language_if_all_treebanks_are_of_it(second, language, tmp_path):
+    treebanks = [Treebank(name, tmp_path / f"{name}-ud-train.conllu", []) for name in ("hu_szeged", second)]
+    noting_origin(tmp_path, treebanks, treebanks, None)({"best": True, "dev_uas": 80.0, "dev_las": 70.0})
+    assert json.loads((tmp_path / "meta.json").read_text())["language"] == language

@@ -228,7 +228,7 @@ def test_model_folder(sample, small_treebanks, tmp_path):
     loaded = PerceptronParser.load(folder)
     assert loaded.config == config
     best = max(lines, key=lambda line: (line["dev_las"], line["dev_uas"]))
-    assert (progress.step, progress.best_step) == (2, best["epoch"])
+    assert (progress.step, progress.best_step, progress.seconds) == (2, best["epoch"], lines[-1]["seconds"])
     assert (progress.best_uas, progress.best_las) == (best["dev_uas"], best["dev_las"])
     parser = fit(config, *(read_gold(path) for path in small_treebanks))
     assert loaded.vocabulary == parser.vocabulary

@@ -449,9 +449,9 @@ def test_runs_are_cut_after_so_many_letters_at_most(size):
     assert list(cuts.values()) == [1 << size] * (size <= LAST_PLACE)
 
 
-@pytest.mark.parametrize(("others", "lone"), [(4000, 1), (7000, 0)])
-def test_a_script_has_runs_unless_many_of_its_runs_would_be_cut_where_nobody_knows(others, lone):
-    words = (sentence((chr(ord("a") + i) * 2, "SpaceAfter=No"), "x") for i in range(10))
+@pytest.mark.parametrize(("times", "others", "lone"), [(1, 4000, 1), (1, 7000, 0), (2, 4000, 0)])
+def test_a_script_has_runs_unless_many_of_its_runs_would_be_cut_where_nobody_knows(times, others, lone):
+    words = [sentence((chr(ord("a") + i) * 2, "SpaceAfter=No"), "x") for i in range(10)] * times
     scripts, _ = cut_runs(gold(*words, sentence(*["b"] * others)))
     assert len(scripts) == lone
 

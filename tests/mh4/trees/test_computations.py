@@ -8,6 +8,7 @@ from mh4.data.errors import DataError
 from mh4.data.sample import write_sample
 from mh4.data.sentence import Sentence
 from mh4.decoders.closest import closest_tree
+from mh4.oracles import arc_eager, arc_standard
 from mh4.oracles.mh4 import closest_derivable
 from mh4.oracles.registry import STATIC_ORACLES, get_oracle, optimal_computation
 from mh4.transitions.covington import Covington
@@ -40,6 +41,14 @@ def test_the_computation_builds_an_optimal_tree(system, policy, treebank):
         elif system == "mh4":
             closest = closest_derivable(sentence.padded_heads)
         assert arcs == np.count_nonzero(closest[1:] == sentence.heads)
+
+
+@pytest.mark.parametrize(("name", "oracle"), [("arc-standard", arc_standard), ("arc-eager", arc_eager)])
+def test_a_policy_chooses_among_computations(name, oracle):
+    heads = np.array([-1, 2, 0, 2, 5, 2])
+    found = {policy: optimal_computation(heads, name, policy)[0] for policy in STATIC_ORACLES[name].policies}
+    assert found == {policy: oracle.optimal_computation(heads, policy) for policy in found}
+    assert len(set(found.values())) == 2
 
 
 def test_a_computation_of_covington_is_not_run_again_to_count_arcs(monkeypatch):
