@@ -19,11 +19,11 @@ from statistics import mean
 from typing import Any
 
 import torch
-from command_line import run_script
 from grid_runs import PRESETS as TREES_ALONE
 from grid_runs import Run, find_treebank, settings_of, summarize, train_run
 from kept_results import read_kept
 from provenance import made_with
+from scripting import run_script
 
 from mh4.data.files import atomic_output
 from mh4.parsers.registry import load

@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from command_line import positive, run_script
 from provenance import PACKAGES, describe_commit
+from scripting import positive, run_script
 
 from mh4.cli.bench.certainty import COLUMNS
 from mh4.cli.bench.decoders import FITTED

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import get_args
 
 import torch
-from command_line import run_script
 from provenance import describe_commit, describe_hardware
+from scripting import run_script
 
 from mh4.data.conllu import read_conllu
 from mh4.data.files import atomic_output

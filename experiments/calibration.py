@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from command_line import run_script
 from kept_results import all_parts, describe_data, part_path, read_kept
 from provenance import made_with
+from scripting import run_script
 
 import mh4
 from mh4.data.conllu import read_conllu

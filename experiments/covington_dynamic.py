@@ -24,12 +24,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from command_line import positive, run_script
 from kept_results import Data, describe_data, part_path, read_kept, scored_part
 from provenance import made_with
 from rich.console import Console
 from rich.table import Table
 from scipy.stats import permutation_test
+from scripting import positive, run_script
 
 from mh4.data.errors import ErrorPolicy
 from mh4.data.files import atomic_output

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from command_line import run_script
 from safetensors.torch import save_file
+from scripting import run_script
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from torch import Tensor
 

@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
-from command_line import positive, run_script
 from covington_dynamic import METRICS, p_value, right_words, scores, with_shared_seeds
 from grid_results import write_result
 from grid_runs import TREES_ALONE
@@ -31,6 +30,7 @@ from kept_results import Data, describe_data, part_path, read_kept, scored_part
 from provenance import made_with
 from rich.console import Console
 from rich.table import Table
+from scripting import positive, run_script
 
 from mh4.parsers.base import Parser
 from mh4.parsers.config import GreedyConfig, PerceptronConfig, Ties, make_config

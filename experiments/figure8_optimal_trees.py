@@ -15,8 +15,8 @@ import math
 from collections import defaultdict
 from pathlib import Path
 
-from command_line import positive, run_script
 from figures import new_figure, settings_of, write_figure, write_numbers
+from scripting import positive, run_script
 
 from mh4.data.conllu import read_conllu
 from mh4.decoders.projectivization import count_optimal_trees

@@ -24,9 +24,9 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from command_line import run_script
 from deterministic.training import Settings
 from figures import mean_time, means_near_80, new_figure, settings_of, write_figure, write_numbers
+from scripting import run_script
 from visited_configurations import visit
 
 from mh4.data.conllu import read_conllu

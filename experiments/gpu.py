@@ -23,7 +23,7 @@ import tomllib
 from contextlib import ExitStack
 from pathlib import Path
 
-from command_line import run_script
+from scripting import run_script
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "experiments" / "results" / "gpu"

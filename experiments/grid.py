@@ -35,11 +35,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from command_line import positive, run_script
 from grid_results import DONE, FAILED, FORMAT, OPEN, RESULTS, Result, attempts, read_result, write_result
 from grid_runs import PRESETS, SYSTEMS, Run, find_treebank, make_grid, same_settings, score_run, settings_of, train_run
 from provenance import describe_commit, describe_hardware, describe_versions
 from run_lock import STALE_SECONDS, LockLostError, RunLock, holder_of
+from scripting import positive, run_script
 
 from mh4.models.devices import choose_device
 from mh4.parsers.base import Parser

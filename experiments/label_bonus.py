@@ -18,11 +18,11 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from command_line import run_script
 from grid_results import write_result
 from kept_results import describe_data, part_path, read_kept, shown
 from provenance import made_with
 from results_sections import LANGUAGES, markdown_rows, signed, write_tables
+from scripting import run_script
 
 from mh4.data.conllu import read_conllu
 from mh4.data.sentence import Sentence

@@ -31,12 +31,12 @@ from statistics import mean
 from typing import Any
 
 import numpy as np
-from command_line import run_script
 from grid_runs import TREES_ALONE
 from kept_results import describe_data, part_path, read_folder, read_kept, shown
 from patience import FOLDERS as LONG_RUNS
 from patience import replay
 from provenance import made_with
+from scripting import run_script
 
 from mh4.api import configure
 from mh4.data.conllu import read_conllu, write_conllu

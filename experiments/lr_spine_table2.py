@@ -40,11 +40,11 @@ from typing import NamedTuple
 
 import numpy as np
 from candidate_counts import count_attachments, share_of_ambiguous
-from command_line import positive, run_script
 from kept_results import Data, describe_data, part_path, read_kept, scored_part
 from provenance import made_with
 from rich.console import Console
 from rich.table import Table
+from scripting import positive, run_script
 
 from mh4.data.files import atomic_output
 from mh4.data.sentence import Sentence

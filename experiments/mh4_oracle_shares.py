@@ -8,8 +8,8 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from command_line import run_script
 from provenance import made_with
+from scripting import run_script
 
 from mh4.data.files import atomic_output
 from mh4.oracles.mh4 import POLICIES, optimal_computation

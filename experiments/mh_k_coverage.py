@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from command_line import run_script
 from grid_results import write_result
 from mh_k import best_tree, chart_size, heads_needed
 from provenance import describe_commit, describe_hardware
+from scripting import run_script
 
 from mh4.data.conllu import read_conllu
 from mh4.decoders import get_decoder

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from command_line import run_script
+from scripting import run_script
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 

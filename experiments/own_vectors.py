@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from command_line import positive, run_script
 from grid_results import write_result
 from kept_results import part_path
 from provenance import made_with
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import svds
+from scripting import positive, run_script
 
 from mh4.api import configure
 from mh4.data.conllu import read_conllu

@@ -16,8 +16,8 @@ import statistics
 import time
 from pathlib import Path
 
-from command_line import positive, run_script
 from playwright.sync_api import sync_playwright
+from scripting import positive, run_script
 
 from mh4.cli.bench.serving import serving
 from mh4.data.conllu import read_conllu

@@ -19,12 +19,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from command_line import positive, run_script
 from grid_results import write_result
 from grid_runs import TREES_ALONE
 from kept_results import part_path, read_folder
 from provenance import made_with
 from results_sections import write_tables
+from scripting import positive, run_script
 
 from mh4.parsers.config import ChartConfig, make_config
 from mh4.parsers.model_files import LOG

@@ -33,10 +33,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from command_line import run_script
 from grid_results import write_result
 from kept_results import part_path, read_kept
 from provenance import made_with
+from scripting import run_script
 
 from mh4.cli.bench.udpipe import train_udpipe
 from mh4.data.conllu import read_conllu, write_conllu

@@ -15,9 +15,9 @@ from statistics import median
 from typing import Any
 
 import torch
-from command_line import positive, run_script
 from kept_results import part_path
 from provenance import made_with
+from scripting import positive, run_script
 
 from mh4.cli.bench.stages import time_training
 from mh4.data.files import atomic_output

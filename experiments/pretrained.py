@@ -17,10 +17,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from command_line import positive, run_script
 from grid_results import write_result
 from kept_results import all_parts, describe_data, part_path, read_kept
 from provenance import made_with
+from scripting import positive, run_script
 
 import mh4
 from mh4.api import configure

@@ -21,11 +21,11 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from command_line import run_script
 from coupled_lstm import CoupledBiLSTM
 from grid_results import write_result
 from kept_results import describe_data, part_path, read_grouped, read_kept, shown
 from provenance import made_with
+from scripting import run_script
 
 from mh4.api import configure
 from mh4.models import bilstm_encoder, word_encoder

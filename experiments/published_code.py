@@ -29,10 +29,10 @@ from pathlib import Path
 from statistics import correlation, linear_regression, mean
 from typing import Any
 
-from command_line import run_script
 from grid_results import DONE, RESULTS, SHORT_DEV, read_result, write_result
 from kept_results import part_path, read_grouped, read_kept, shown
 from provenance import made_with
+from scripting import run_script
 
 FOLDER = Path(__file__).parent / "results" / "published-code"
 SCRIPTS = {"mst": "cle.sh", "mh3": "ahdp.sh", "mh4-two": "mh4t-two.sh", "mh4-hybrid": "mh4t.sh", "1ec": "oneec.sh"}

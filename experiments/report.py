@@ -27,7 +27,6 @@ import table4_systems
 import tables56_test_las
 from benchmark import RESULTS as BENCHMARKS
 from benchmark import plot_decoders
-from command_line import run_script
 from grid_results import (
     PLAN,
     RESULTS,
@@ -42,6 +41,7 @@ from grid_results import (
 from preset_speed import StepSeconds, read_step_seconds
 from published import DEV_UAS, Cell
 from report_plots import plot_curves, plot_recall, plot_uas
+from scripting import run_script
 from table4_systems import mean_uas, systems_of, treebanks_of
 
 from mh4.data.files import atomic_output

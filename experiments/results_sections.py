@@ -15,9 +15,9 @@ from pathlib import Path
 
 from benchmark import RESULTS as PERFORMANCE
 from benchmark import performance_markdown
-from command_line import run_script
 from grid_results import RESULTS, Result, group_runs, mean_deviation, read_results
 from published import DEV_UAS
+from scripting import run_script
 from table4_systems import systems_of, treebanks_of
 
 from mh4.data.errors import DataError

@@ -17,8 +17,8 @@ import json
 import time
 from pathlib import Path
 
-from command_line import run_script
 from provenance import made_with
+from scripting import run_script
 
 from mh4.cli.bench.udpipe import train_udpipe
 from mh4.data.conllu import read_conllu

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from command_line import run_script
 from provenance import made_with
+from scripting import run_script
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 from transformers import AutoModel

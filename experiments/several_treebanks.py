@@ -16,11 +16,11 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from command_line import positive, run_script
 from grid_results import write_result
 from kept_results import part_path, read_folder, read_kept, shown
 from provenance import made_with
 from results_sections import LANGUAGES, markdown_rows, signed, write_tables
+from scripting import positive, run_script
 
 from mh4.data.conllu import read_conllu
 from mh4.parsers.base import Parser

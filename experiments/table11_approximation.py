@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from command_line import run_script
 from deterministic.training import Settings
 from figures import write_numbers
 from rich.console import Console
 from rich.table import Table
+from scripting import run_script
 from straying_configurations import straying_configurations
 from visited_configurations import visit
 

@@ -8,9 +8,9 @@ the paper's parsers were trained.
 
 from __future__ import annotations
 
-from command_line import run_script
 from grid_results import ReportTable, Result, run_table
 from published import LOCAL_FEATURES
+from scripting import run_script
 from table2_features import features_table
 
 SMALLER = (

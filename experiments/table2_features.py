@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from statistics import mean
 
-from command_line import run_script
 from grid_results import ReportTable, Result, group_runs, run_table
 from published import DEV_UAS, GLOBAL_FEATURES, Cell
+from scripting import run_script
 from table4_systems import mean_uas, treebanks_of
 
 

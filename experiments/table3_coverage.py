@@ -9,9 +9,9 @@ import argparse
 import re
 from pathlib import Path
 
-from command_line import run_script
 from rich.console import Console
 from rich.table import Table
+from scripting import run_script
 
 from mh4.trees.coverage import Coverage, measure_coverage
 

@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from statistics import mean
 
-from command_line import run_script
 from grid_results import ReportTable, Result, compare, group_runs, in_order, mean_deviation, run_table
 from published import DEV_UAS, GLOBAL_SYSTEMS, GREEDY_SYSTEMS, SEEDS, Cell
 from scipy.stats import t as student
+from scripting import run_script
 
 ORDER = (*GLOBAL_SYSTEMS, *GREEDY_SYSTEMS, "ensemble")
 TREEBANKS = tuple(name for name in DEV_UAS if name != "avg")

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from command_line import run_script
 from grid_results import write_result
 from provenance import describe_commit, describe_hardware
 from rich.console import Console
 from rich.table import Table
+from scripting import run_script
 
 from mh4.data.conllu import read_conllu
 from mh4.decoders.closest import closest_tree

@@ -26,7 +26,6 @@ from statistics import mean
 
 import numpy as np
 import torch
-from command_line import positive, run_script
 from deterministic.parser import DeterministicParser, visited_configurations
 from deterministic.training import CONDITIONS, Condition, Settings, train_condition
 from kept_results import describe_data, part_path, read_folder, read_kept, shown
@@ -34,6 +33,7 @@ from provenance import made_with
 from results_sections import LANGUAGES, markdown_rows, write_tables
 from rich.console import Console
 from rich.table import Table
+from scripting import positive, run_script
 
 from mh4.data.files import atomic_output
 from mh4.data.sentence import Sentence

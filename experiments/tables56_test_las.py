@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from command_line import run_script
 from grid_results import ReportTable, Result, compare, group_runs, in_order, mean_deviation, run_table
 from published import REFERENCES, TEST_LAS_NONPROJECTIVE, TEST_LAS_PROJECTIVE, TEST_SYSTEMS, Cell
+from scripting import run_script
 from segmentation import MODEL_SUFFIX
 
 

@@ -30,7 +30,7 @@ import random
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from command_line import run_script
+from scripting import run_script
 from ulvari_grammar import CONTRACTIONS, MORPHEMES, STOCK, Line, phrase_blocks, stem_stocks, word_classes
 
 SPLITS = {"train": 600, "dev": 100, "test": 100}

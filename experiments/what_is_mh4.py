@@ -28,10 +28,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from command_line import run_script
 from grid_results import write_result
 from mh_k import heads_needed
 from provenance import describe_commit, describe_hardware
+from scripting import run_script
 
 from mh4.data.drawing import draw_svg, draw_text
 from mh4.data.files import atomic_output

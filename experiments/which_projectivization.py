@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from command_line import positive, run_script
 from covington_dynamic import METRICS, Runs, p_value, right_words, scores, with_shared_seeds
 from grid_results import write_result
 from kept_results import Data, describe_data, part_path, read_kept, scored_part
 from provenance import made_with
+from scripting import positive, run_script
 
 from mh4.decoders import get_decoder
 from mh4.decoders.closest import closest_tree

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from command_line import run_script
 from provenance import made_with
+from scripting import run_script
 
 from mh4.cli import app
 from mh4.data.files import atomic_output, open_input

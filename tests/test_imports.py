@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from collections import Counter
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 
@@ -149,3 +150,10 @@ def test_extras_are_loaded_by_those_only_who_need_them(small_model):
     loaded = loaded_by(program)
     assert "torch" in loaded
     assert not {"transformers", "tokenizers", "huggingface_hub"} & set(loaded)
+
+
+def test_modules_beside_tests_have_names_of_their_own():
+    """Scripts of experiments and helpers of tests are on one path: of two with the same name, one would be hidden."""
+    folders = ("experiments", "tests/support", "tests/decoders", "tests/experiments")
+    names = Counter(path.stem for folder in folders for path in (ROOT / folder).glob("*.py") if path.stem != "conftest")
+    assert [name for name, count in names.items() if count > 1] == []

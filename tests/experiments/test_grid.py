@@ -13,10 +13,10 @@ from pathlib import Path
 import grid
 import pytest
 import torch
-from command_line import run_script
 from grid import Options, OutOfTimeError, score_again, work_on
 from grid_results import attempts, read_result, read_results
 from grid_runs import PRESETS, Run, Treebank, find_treebank, has_former_task, make_grid, same_settings
+from scripting import run_script
 
 from mh4.data.sample import read_sample
 

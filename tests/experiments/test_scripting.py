@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from command_line import run_script
 from paths import ROOT
+from scripting import run_script
 
 from mh4.data.errors import DataError
 
@@ -44,7 +44,7 @@ def test_other_ends_stay():
 @pytest.mark.parametrize("path", sorted(EXPERIMENTS.glob("*.py")), ids=lambda path: path.stem)
 def test_every_script_ends_in_this_way(path):
     text = path.read_text(encoding="utf-8")
-    assert ("__main__" in text) == ("raise SystemExit(run_script(" in text) or path.stem == "command_line"
+    assert ("__main__" in text) == ("raise SystemExit(run_script(" in text) or path.stem == "scripting"
     for count in ("iterations", "epochs", "steps", "threads", "rounds"):
         assert not re.search(rf'\("--{count}", type=int', text)
 
