@@ -60,7 +60,7 @@ def measure(treebank: Path, models: Path) -> dict[str, Any]:
         "unique": unique_relations(parser, golds),
         "seconds": seconds(parser, golds),
     }
-    if any(treebank.glob("*-test.conllu")):
+    if "test" in all_parts(treebank):
         tests = list(read_conllu(part_path(treebank, "test"), trees="required"))
         predictions = parser.predict_with_margins(tests)
         columns = zip(

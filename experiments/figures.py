@@ -1,7 +1,6 @@
 """Shared by the figure scripts: axes without a display, and the files for numbers and plots."""
 
 import argparse
-import datetime
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 
 import matplotlib
 from grid_results import write_result
-from provenance import describe_commit, describe_hardware
+from provenance import made_today
 
 matplotlib.use("Agg")  # no display needed
 import matplotlib.pyplot as plt
@@ -56,8 +55,7 @@ def means_near_80(records: Sequence[Mapping[str, float]], names: Iterable[str]) 
 def write_numbers(numbers: Any, name: Path, **settings: Any) -> Path:
     """Write NAME.json: the numbers with date, commit, machine and settings; return its path."""
     path = name.with_name(f"{name.name}.json")
-    made = {"date": datetime.date.today().isoformat(), "commit": describe_commit()}
-    write_result(path, made | {"machine": describe_hardware("cpu"), "settings": settings, "numbers": numbers})
+    write_result(path, made_today() | {"settings": settings, "numbers": numbers})
     return path
 
 

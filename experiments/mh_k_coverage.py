@@ -11,7 +11,6 @@ crossed.
 from __future__ import annotations
 
 import argparse
-import datetime
 import time
 from collections import Counter
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import Any
 import numpy as np
 from grid_results import write_result
 from mh_k import best_tree, chart_size, heads_needed
-from provenance import describe_commit, describe_hardware
+from provenance import made_today
 from scripting import run_script
 
 from mh4.data.conllu import read_conllu
@@ -139,9 +138,7 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, default=OUTPUT, help="default: %(default)s")
     options = parser.parse_args()
     result = {
-        "date": datetime.date.today().isoformat(),
-        "commit": describe_commit(),
-        "machine": describe_hardware("cpu"),
+        **made_today(),
         "costs": costs(),
         "treebanks": {Path(path).stem: coverage(path) for path in options.treebanks},
     }

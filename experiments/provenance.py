@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import platform
 import subprocess
@@ -20,6 +21,12 @@ PACKAGES = ("mh4", "numpy", "numba", "torch")
 def made_with(device: str) -> dict[str, Any]:
     """The commit, versions and hardware of a result that is made now, on a device."""
     return {"commit": describe_commit(), "versions": describe_versions(), "hardware": describe_hardware(device)}
+
+
+def made_today() -> dict[str, Any]:
+    """The date, commit and machine of numbers that are computed now, on its CPU."""
+    today = datetime.date.today().isoformat()
+    return {"date": today, "commit": describe_commit(), "machine": describe_hardware("cpu")}
 
 
 def describe_commit() -> str | None:

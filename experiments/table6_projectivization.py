@@ -10,14 +10,13 @@ our time is for the optimal trees on one thread, without reading.
 """
 
 import argparse
-import datetime
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from grid_results import write_result
-from provenance import describe_commit, describe_hardware
+from provenance import made_today
 from rich.console import Console
 from rich.table import Table
 from scripting import run_script
@@ -109,8 +108,7 @@ def main() -> None:
         table.add_row(*cells(name, numbers))
     Console().print(table)
     if options.output:
-        made = {"date": datetime.date.today().isoformat(), "commit": describe_commit()}
-        write_result(options.output, made | {"machine": describe_hardware("cpu"), "treebanks": found})
+        write_result(options.output, made_today() | {"treebanks": found})
 
 
 if __name__ == "__main__":

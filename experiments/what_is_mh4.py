@@ -21,7 +21,6 @@ A tree outside a class is *minimal* if each of the first three operations, where
 from __future__ import annotations
 
 import argparse
-import datetime
 from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
@@ -30,7 +29,7 @@ from typing import Any
 import numpy as np
 from grid_results import write_result
 from mh_k import heads_needed
-from provenance import describe_commit, describe_hardware
+from provenance import made_today
 from scripting import run_script
 
 from mh4.data.drawing import draw_svg, draw_text
@@ -208,8 +207,7 @@ def main() -> None:
     parser.add_argument("--longest", type=int, default=7, choices=range(4, 9), help="words (default: %(default)s)")
     parser.add_argument("-o", "--output", type=Path, default=OUTPUT, help="a folder (default: %(default)s)")
     options = parser.parse_args()
-    made = {"date": datetime.date.today().isoformat(), "commit": describe_commit()}
-    result = made | {"machine": describe_hardware("cpu")} | study(options.longest)
+    result = made_today() | study(options.longest)
     write_result(options.output / "small-trees.json", result)
     for tree in result["smallest excluded"]:
         with atomic_output(options.output / f"excluded-{''.join(map(str, tree[1:]))}.svg") as stream:

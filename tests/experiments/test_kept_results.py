@@ -1,11 +1,13 @@
 """Results are used again only for the treebank that they were made from."""
 
 import json
+from datetime import date
 
 import covington_dynamic
 import exact_training
 import lr_spine_table2
 import mh4_oracle_shares
+import provenance
 import pytest
 import table7_training_conditions as table7
 import which_projectivization
@@ -99,3 +101,8 @@ def test_shares_of_an_oracle_tell_their_provenance(treebanks, tmp_path, monkeypa
     monkeypatch.setattr("sys.argv", ["script", str(treebanks["whole"] / "x-ud-train.conllu"), "-o", str(output)])
     mh4_oracle_shares.main()
     assert json.loads(output.read_text()).keys() >= {"commit", "versions", "hardware", *POLICIES}
+
+
+def test_computed_numbers_tell_when_and_by_what_they_were_made():
+    made, machine = provenance.made_today(), provenance.describe_hardware("cpu")
+    assert made == {"date": date.today().isoformat(), "commit": provenance.describe_commit(), "machine": machine}
