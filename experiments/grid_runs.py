@@ -121,6 +121,18 @@ def same_settings(run: Run, saved: dict[str, Any]) -> bool:
         return False
 
 
+def has_settings_of(result: Mapping[str, Any]) -> bool:
+    """Whether the result's preset still has the result's settings, so that today's code makes it again.
+
+    Presets whose settings were given on the command line always have.
+    """
+    if result["preset"] not in PRESETS:
+        return True
+    treebank = Treebank(result["treebank"], Path(), Path())
+    run = Run(treebank, result["system"], result["preset"], PRESETS[result["preset"]], result["seed"])
+    return same_settings(run, result["settings"])
+
+
 def train_run(run: Run, folder: Path, device: str, on_step: Callable[..., None]) -> dict[str, Any]:
     """Train, or resume; return the entries of the result about training.
 

@@ -38,6 +38,7 @@ from grid_results import (
     read_results,
     read_unfinished,
 )
+from grid_runs import has_settings_of
 from preset_speed import StepSeconds, read_step_seconds
 from published import DEV_UAS, Cell
 from report_plots import plot_curves, plot_recall, plot_uas
@@ -48,6 +49,8 @@ from mh4.data.files import atomic_output
 from mh4.parsers.config import ChartConfig, as_dict
 
 FORMER = "`feature_weight` was the weight of morphological features as an auxiliary task, which has been removed."
+EARLIER = "Runs whose settings no longer exist need the code of their time, checked out and installed again."
+NAMED_IN = {"b8b3509698f6": "eb4ea22feb49"}  # for runs of a preset that had no name yet: the commit that named it
 SEARCHED = ("hu",)  # the treebanks that preset `best` was chosen on
 LEVEL = 0.05  # of significance
 BENCH_COMMAND = "python experiments/benchmark.py -o experiments/results/performance MODEL TREEBANK"
@@ -261,6 +264,19 @@ def grid_commands(results: list[Result], preset: str) -> list[str]:
     ]
 
 
+def regenerating(runs: list[Result]) -> list[str]:
+    """List items with the commands for runs of a preset, by the version of the code that has their settings."""
+    versions: dict[str, list[Result]] = {}
+    for run in runs:
+        commit = NAMED_IN.get(run["commit"], run["commit"])
+        versions.setdefault("" if has_settings_of(run) else commit, []).append(run)
+    return [
+        f"`git checkout {version}`, then `{command}`" if version else f"`{command}`"
+        for version, made in sorted(versions.items())
+        for command in grid_commands(made, made[0]["preset"])
+    ]
+
+
 def short_dev_table(short: Sequence[Result], preset: str) -> ReportTable:
     """Table 4's rows for runs scored on dev without the sentences that the published code leaves out."""
     table = table4_systems.uas_table(list(short), preset)
@@ -281,7 +297,8 @@ def preset_section(results: list[Result], preset: str, short: Sequence[Result]) 
     """The section about one preset."""
     section = Section(f"Preset {preset}")
     section.text += _changed_settings([result for result in results if result["preset"] == preset])
-    section.items = [f"`{command}`" for command in grid_commands(results, preset)]
+    section.items = regenerating([result for result in results if result["preset"] == preset])
+    section.text += [EARLIER] * any("git checkout" in item for item in section.items)
     uas, *others = table4_systems.make_tables(results, preset)
     section.tables = [
         *(uas, *([short_dev_table(short, preset)] if short else []), *others),

@@ -23,11 +23,11 @@ from grid_results import (
     read_unfinished,
     write_result,
 )
-from grid_runs import GREEDY_SYSTEMS, config_of
+from grid_runs import GREEDY_SYSTEMS, PRESETS, config_of
 from published import DEV_UAS, TEST_LAS_NONPROJECTIVE, TEST_LAS_PROJECTIVE, Cell
 from scipy.stats import ttest_ind_from_stats
 
-from mh4.parsers.config import TrainingConfig
+from mh4.parsers.config import TrainingConfig, as_dict
 
 EXPERIMENTS = Path(report.__file__).parent
 
@@ -323,6 +323,20 @@ def test_commands_make_exactly_the_runs():
         }
     groups = group_runs(RESULTS, "paper")
     assert made == {(*key, run["seed"]) for key, runs in groups.items() for run in runs if key[0] != "xx"}
+
+
+def test_commands_for_settings_that_no_longer_exist_name_the_code_that_had_them():
+    now = report.regenerating([result_of("mst", {}), result_of("mst", {"patience": 1000}, seed=2, commit="0123abc")])
+    command = "python experiments/grid.py --work runs/grid --treebanks ud-2.0/hu --systems mst --presets fast --seeds"
+    assert now == [f"`{command} 1`", f"`git checkout 0123abc`, then `{command} 2`"]
+    (named,) = report.regenerating([result_of("mst", {"patience": 1000}, commit="b8b3509698f6")])
+    assert named.startswith("`git checkout eb4ea22feb49`, ")
+
+
+def result_of(system, settings, seed=1, **more):
+    """A made-up result of preset fast with some settings that this does not have."""
+    config = config_of(system, {**PRESETS["fast"], **settings}, seed)
+    return made_up("hu", system, seed, 83.0, "fast", settings=as_dict(config), **more)
 
 
 @pytest.fixture
