@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from grid_runs import PRESETS as TREES_ALONE
 from grid_runs import Run, find_treebank, settings_of, summarize, train_run
-from kept_results import read_kept
+from kept_results import describe_files, read_kept
 from provenance import made_with
 from scripting import run_script
 
@@ -57,13 +57,15 @@ def complete(run: Run, work: Path, results: Path) -> dict[str, Any]:
     """The result of a run: the existing one, or a new one."""
     path = results / f"{run.name}.json"
     settings = {"settings": settings_of(run)}
-    result = read_kept(path, settings)
+    data = describe_files({"train": run.treebank.train, "dev": run.treebank.dev})
+    result = read_kept(path, settings, data)
     if result is None:
         folder = work / run.name
         folder.mkdir(parents=True, exist_ok=True)
         trained = train_run(run, folder, "cpu", lambda *_: None)
         about = {"treebank": run.treebank.name, "preset": run.preset, "seed": run.seed}
-        result = {**about, **settings, **trained, "dev": score_words(folder, run.treebank.dev), **made_with("cpu")}
+        dev = score_words(folder, run.treebank.dev)
+        result = {**about, **settings, **trained, "dev": dev, "data": data, **made_with("cpu")}
         with atomic_output(path) as stream:
             stream.write((json.dumps(result, indent=1) + "\n").encode())
     return result

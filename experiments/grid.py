@@ -37,6 +37,7 @@ from typing import Any
 import torch
 from grid_results import DONE, FAILED, FORMAT, OPEN, RESULTS, Result, attempts, read_result, write_result
 from grid_runs import PRESETS, SYSTEMS, Run, find_treebank, make_grid, same_settings, score_run, settings_of, train_run
+from kept_results import Data, check_data, describe_files
 from provenance import describe_commit, describe_hardware, describe_versions
 from run_lock import STALE_SECONDS, LockLostError, RunLock, holder_of
 from scripting import positive, run_script
@@ -168,11 +169,17 @@ def attempt(run: Run, options: Options, lock: RunLock) -> None:
 def _provenance(run: Run, options: Options) -> dict[str, Any]:
     return {
         "files": _file_names(run),
+        "data": data_of(run),
         "commit": options.commit,
         "versions": describe_versions(),
         "hardware": describe_hardware(options.device),
         "finished": _now(),
     }
+
+
+def data_of(run: Run) -> Data:
+    """What a run is trained and chosen on; test sets are added later, too."""
+    return describe_files({"train": run.treebank.train, "dev": run.treebank.dev})
 
 
 def _file_names(run: Run) -> dict[str, str]:
@@ -200,8 +207,11 @@ def is_over(run: Run, options: Options) -> bool:
     result = read_result(options.result_path(run))
     if result is None:
         return False
+    path = options.result_path(run)
     if not same_settings(run, result["settings"]):
-        raise SystemExit(f"{options.result_path(run)}: was made with other settings (take another name of the preset)")
+        raise SystemExit(f"{path}: was made with other settings (take another name of the preset)")
+    if "data" in result:
+        check_data(path, result["data"], data_of(run))
     return result["status"] == DONE or attempts(result) >= options.attempts
 
 

@@ -31,14 +31,19 @@ def read_kept(
     own = dict(settings) | {name: value for name, value in (later or {}).items() if name in result}
     if {name: result.get(name) for name in own} != own:
         raise SystemExit(f"{path}: was made with other settings (remove it, or choose another output folder)")
-    for part, known in _data_of(result).items():
-        now = (data or {}).get(part, {})
-        if any(now.get(name, value) != value for name, value in known.items()):
-            raise SystemExit(f"{path}: was made from other {part} data (remove it, or choose another output folder)")
+    check_data(path, _data_of(result), data or {})
     return result
 
 
-def _data_of(result: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def check_data(path: Path, kept: Data, data: Data) -> None:
+    """SystemExit if the result in ``path`` was made from other data; parts and numbers that only one has may differ."""
+    for part, known in kept.items():
+        now = data.get(part, {})
+        if any(now.get(name, value) != value for name, value in known.items()):
+            raise SystemExit(f"{path}: was made from other {part} data (remove it, or choose another output folder)")
+
+
+def _data_of(result: Mapping[str, Any]) -> Data:
     """What a result tells of its data, in the form of `describe_data`."""
     if "data" in result:
         return result["data"]
@@ -55,11 +60,15 @@ def _data_of(result: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def describe_data(folder: Path, *parts: str, errors: ErrorPolicy = "raise") -> dict[str, dict[str, Any]]:
-    """Of each part of a treebank, the numbers of sentences, words and non-projective trees, and the file's SHA-256.
+    """`describe_files` for parts of the treebank in a folder; empty if it is missing."""
+    return describe_files({part: part_path(folder, part) for part in parts} if folder.is_dir() else {}, errors)
 
-    Empty if the treebank is missing. DataError if a sentence is not valid, unless ``errors`` says otherwise.
+
+def describe_files(paths: Mapping[str, Path], errors: ErrorPolicy = "raise") -> dict[str, dict[str, Any]]:
+    """Of each part, the numbers of sentences, words and non-projective trees, and the file's SHA-256.
+
+    DataError if a sentence is not valid, unless ``errors`` says otherwise.
     """
-    paths = {part: part_path(folder, part) for part in parts} if folder.is_dir() else {}
     return {part: _describe_file(path, errors, path.stat().st_mtime_ns) for part, path in paths.items()}
 
 

@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from grid_results import write_result
-from kept_results import part_path, read_kept
+from kept_results import describe_files, part_path, read_kept
 from provenance import made_with
 from scripting import run_script
 
@@ -278,11 +278,12 @@ def measure(peer: str, train: Path, dev: Path, work: Path, options: str, minutes
     folder, words, found = work / peer, work / "words.conllu", work / f"{peer}.conllu"
     work.mkdir(parents=True, exist_ok=True)
     kept, settings = work / f"{peer}-training.json", {"options": options, "minutes": minutes}
-    costs = read_kept(kept, settings)
+    data = describe_files({"train": train, "dev": dev})
+    costs = read_kept(kept, settings, data)
     if costs is None:
         shutil.rmtree(folder, ignore_errors=True)
         seconds, memory = _measured(peer, "train", train, dev, folder, options, "" if minutes is None else str(minutes))
-        costs = {**settings, "seconds": seconds, "MiB": memory}
+        costs = {**settings, "seconds": seconds, "MiB": memory, "data": data}
         write_result(kept, costs)
     gold = [_without_tokens(sentence) for sentence in read_conllu(dev, trees="required")]
     write_conllu(words_alone(gold), words)
@@ -297,6 +298,7 @@ def measure(peer: str, train: Path, dev: Path, work: Path, options: str, minutes
         "training cpu seconds": round(costs["seconds"]),
         "words per CPU second": round(json.loads(found.with_suffix(".json").read_text())),
         "MiB": {"training": round(costs["MiB"]), "parsing": round(parsing_memory)},
+        "data": data,
     }
 
 
@@ -338,7 +340,7 @@ def main() -> None:
             "options": arguments.options,
             "minutes": arguments.minutes,
         }
-        result = read_kept(path, settings)
+        result = read_kept(path, settings, describe_files({"train": train, "dev": dev}))
         if result is None:
             found = measure(
                 peer, train, dev, arguments.work / arguments.treebank.name, arguments.options, arguments.minutes

@@ -30,7 +30,7 @@ from statistics import correlation, linear_regression, mean
 from typing import Any
 
 from grid_results import DONE, RESULTS, SHORT_DEV, read_result, write_result
-from kept_results import part_path, read_grouped, read_kept, shown
+from kept_results import describe_data, part_path, read_grouped, read_kept, shown
 from provenance import made_with
 from scripting import run_script
 
@@ -227,13 +227,14 @@ def main() -> None:
             for seed in arguments.seeds:
                 own = {"treebank": treebank.name, "system": system, "seed": seed}
                 path = arguments.results / f"{treebank.name}-{system}-{seed}.json"
-                if read_kept(path, own) is not None:
+                data = describe_data(treebank, "train", "dev")
+                if read_kept(path, own, data) is not None:
                     continue
                 log = arguments.log or train(
                     treebank, system, seed, arguments.code, arguments.python, arguments.work.absolute()
                 )
                 found = read_log(log.read_text(encoding="utf-8"), count_words(part_path(treebank, "train")))
-                write_result(path, {**own, **found, **made_with("cpu")})
+                write_result(path, {**own, **found, "data": data, **made_with("cpu")})
     if arguments.report:
         print(report(arguments.results))
         slope, r, runs = chance(RESULTS)

@@ -17,7 +17,7 @@ from statistics import mean
 from typing import Any
 
 from grid_results import write_result
-from kept_results import part_path, read_folder, read_kept, shown
+from kept_results import describe_files, part_path, read_folder, read_kept, shown
 from provenance import made_with
 from results_sections import LANGUAGES, markdown_rows, signed, write_tables
 from scripting import positive, run_script
@@ -102,8 +102,9 @@ def main() -> None:
     names = [treebank.name for treebank in arguments.treebanks]
     settings = {"treebanks": names, "preset": arguments.preset, "seed": arguments.seed, "steps": arguments.steps}
     path = arguments.results / f"{'-'.join(names)}-{arguments.preset}-{arguments.seed}.json"
-    result: dict[str, Any] = read_kept(path, settings) or {**settings, "uas, las": {}, "best step": {}}
     files = {part: {one.name: part_path(one, part) for one in arguments.treebanks} for part in ("train", "dev")}
+    data = describe_files({f"{name} {part}": path for part, paths in files.items() for name, path in paths.items()})
+    result: dict[str, Any] = read_kept(path, settings, data) or {**settings, "uas, las": {}, "best step": {}}
     own = {**PRESETS[arguments.preset], "seed": arguments.seed}
     check_model(arguments.work / path.stem, arguments.steps * len(names))
     for name in names:
@@ -119,7 +120,7 @@ def main() -> None:
         name = treebank.name
         result["uas, las"][f"{name} together"] = [line["dev"][name][metric] for metric in ("uas", "las")]
         result["uas, las"][f"{name} together, as a mixture"] = score(model, treebank, None)
-    result |= made_with("cpu")
+    result |= {"data": data, **made_with("cpu")}
     arguments.results.mkdir(parents=True, exist_ok=True)
     write_result(path, result)
     for what, (uas, las) in result["uas, las"].items():

@@ -1,5 +1,7 @@
 """Annotation experiments: runs, and the table of their results."""
 
+from dataclasses import replace
+
 import annotation
 import pytest
 from annotation import METRICS, run_of, score_words, table
@@ -47,6 +49,9 @@ def test_what_is_done_is_not_done_again(treebank, tmp_path, monkeypatch):
     first = annotation.complete(run, tmp_path, tmp_path)
     assert annotation.complete(run, tmp_path, tmp_path)["dev"] == first["dev"]
     assert trained == [run.name]
+    other = replace(run, treebank=replace(run.treebank, train=run.treebank.dev))
+    with pytest.raises(SystemExit, match="other train data"):
+        annotation.complete(other, tmp_path, tmp_path)
 
 
 def test_tags_that_a_model_of_trees_was_given_are_not_shown_as_its_scores(treebank, tmp_path, monkeypatch, capsys):

@@ -13,9 +13,9 @@ from pathlib import Path
 import grid
 import pytest
 import torch
-from grid import Options, OutOfTimeError, score_again, work_on
-from grid_results import attempts, read_result, read_results
-from grid_runs import PRESETS, Run, Treebank, find_treebank, has_former_task, make_grid, same_settings
+from grid import Options, OutOfTimeError, is_over, score_again, work_on
+from grid_results import FORMAT, attempts, read_result, read_results, write_result
+from grid_runs import Treebank, find_treebank, has_former_task, has_settings_of, make_grid, same_settings, settings_of
 from scripting import run_script
 
 from mh4.data.sample import read_sample
@@ -145,6 +145,8 @@ def test_everything_that_a_result_tells(treebank, options):
             assert result["best_step"] in [row[0] for row in result["curve"]]
             assert max(row[3] for row in result["curve"]) == pytest.approx(result["dev_las"], abs=0.01)
             assert result["words_per_second"] > 0
+        assert result["data"]["train"]["sentences"] == 40
+        assert result["data"]["dev"]["sentences"] == 12
     before = {path: path.stat().st_mtime_ns for path in options.results.iterdir()}
     work_on(runs, options)
     assert before == {path: path.stat().st_mtime_ns for path in options.results.iterdir()}
@@ -218,9 +220,7 @@ def test_the_grid_would_make_its_results_with_the_same_settings():
     made = [one for one in read_results() if one["system"] != "ensemble" and not has_former_task(one["settings"])]
     assert {one["preset"] for one in made} == {"paper", "balanced", "best"}
     for one in made:
-        treebank = Treebank(one["treebank"], Path(), Path())
-        run = Run(treebank, one["system"], one["preset"], PRESETS[one["preset"]], one["seed"])
-        assert same_settings(run, one["settings"]), run.name
+        assert has_settings_of(one), one
 
 
 def test_results_of_other_settings_are_not_taken_for_these(treebank, options):
@@ -235,6 +235,21 @@ def test_results_of_other_settings_are_not_taken_for_these(treebank, options):
     weights = saved["weights"] | {"feature_weight": 0.0}  # as in results before format 4
     assert same_settings(run, saved | {"weights": weights})
     assert not same_settings(run, saved | {"weights": weights | {"feature_weight": 0.1}})
+
+
+@pytest.mark.parametrize("part", ["train", "dev"])
+def test_results_of_other_data_are_not_taken_for_these(part, treebank, options):
+    run = runs_of(treebank, ["mst"])[0]
+    path = options.result_path(run)
+    result = {"format": FORMAT, "status": "done", "settings": settings_of(run)}
+    write_result(path, result)  # as in results of earlier versions
+    assert is_over(run, options)
+    data = grid.data_of(run)
+    write_result(path, result | {"data": data})
+    assert is_over(run, options)
+    write_result(path, result | {"data": data | {part: data[part] | {"sha256": "0"}}})
+    with pytest.raises(SystemExit, match=rf"ulvari-mst-tiny-1\.json: was made from other {part} data"):
+        is_over(run, options)
 
 
 def test_treebanks_on_the_command_line(treebank, tmp_path):

@@ -16,6 +16,7 @@ from mh4.training.presets import PRESETS
 from mh4.training.schedule import Progress
 
 PAGE = members.PAGE
+SENTENCE = "1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n\n"
 
 
 def test_members_by_preset_and_number():
@@ -48,7 +49,7 @@ def test_models_that_are_compared_differ_in_their_members_alone(tmp_path, monkey
     treebank = tmp_path / "xx"
     treebank.mkdir()
     for part in ("train", "dev"):
-        (treebank / f"xx-ud-{part}.conllu").write_text("1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
+        (treebank / f"xx-ud-{part}.conllu").write_text(SENTENCE)
     options = ["--members", "1", "4", "--preset", "best", "--seed", "3", "--steps", "70"]
     monkeypatch.setattr("sys.argv", ["members.py", str(treebank), *options, "--results", str(tmp_path)])
     members.main()
@@ -58,7 +59,7 @@ def test_models_that_are_compared_differ_in_their_members_alone(tmp_path, monkey
     result = json.loads((tmp_path / "xx-best-3.json").read_text())
     assert {number: own["uas, las"] for number, own in result["members"].items()} == {"1": [100, 100], "4": [100, 100]}
     assert {result["members"]["4"][name] for name in ("cpu ms per step", "cpu s of parsing")} == {200, 2}
-    (treebank / "xx-ud-train.conllu").write_text("1\tb\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
+    (treebank / "xx-ud-train.conllu").write_text(SENTENCE.replace("a", "b"))
     with pytest.raises(SystemExit, match="other train data"):
         members.main()
 
@@ -78,7 +79,7 @@ def test_treebanks_alone_and_together():
 
 
 def test_dev_is_parsed_as_the_treebank_that_is_named(tmp_path):
-    (tmp_path / "x-dev.conllu").write_text("1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
+    (tmp_path / "x-dev.conllu").write_text(SENTENCE)
     asked = []
 
     def predict(gold, predict, treebank):
@@ -107,7 +108,7 @@ def test_a_joint_model_has_the_steps_of_all_and_parses_as_each_and_as_a_mixture(
     for name in ("got", "cu"):
         (tmp_path / name).mkdir()
         for part in ("train", "dev"):
-            (tmp_path / name / f"{name}-ud-{part}.conllu").touch()
+            (tmp_path / name / f"{name}-ud-{part}.conllu").write_text(SENTENCE)
     options = ["--work", str(tmp_path / "work"), "--results", str(tmp_path), "--steps", "50", "--seed", "3"]
     monkeypatch.setattr(
         "sys.argv", ["several_treebanks.py", *(str(tmp_path / name) for name in ("got", "cu")), *options]
@@ -118,6 +119,9 @@ def test_a_joint_model_has_the_steps_of_all_and_parses_as_each_and_as_a_mixture(
     result = json.loads((tmp_path / "got-cu-fast-3.json").read_text())
     assert result["best step"] == {"got": 50, "cu": 50, "together": 100}
     assert result["uas, las"]["cu alone"] == [51, 50]
+    (tmp_path / "cu" / "cu-ud-dev.conllu").write_text(SENTENCE.replace("a", "b"))
+    with pytest.raises(SystemExit, match="other cu dev data"):
+        several_treebanks.main()
     assert result["uas, las"]["cu together"] == [11, 6]
     assert result["uas, las"]["cu together, as a mixture"] == ["cu", None]
 
@@ -130,7 +134,7 @@ def test_the_model_of_a_longer_run_is_not_scored_for_a_shorter_one(tmp_path, mon
     for name in ("got", "cu"):
         (tmp_path / name).mkdir()
         for part in ("train", "dev"):
-            (tmp_path / name / f"{name}-ud-{part}.conllu").touch()
+            (tmp_path / name / f"{name}-ud-{part}.conllu").write_text(SENTENCE)
     monkeypatch.setattr(several_treebanks, "best_line", lambda *_: pytest.fail("trains"))
     folders = [str(tmp_path / name) for name in ("got", "cu")]
     options = ["--work", str(tmp_path), "--results", str(tmp_path / "results"), "--steps", "50"]

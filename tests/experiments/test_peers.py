@@ -4,6 +4,7 @@ import json
 
 import peers
 import pytest
+from kept_results import describe_data
 
 from mh4.data.conllu import read_conllu
 from mh4.data.sample import read_sample
@@ -66,6 +67,7 @@ def test_a_peer_is_trained_and_scored(peer, treebank, tmp_path, monkeypatch, cap
     monkeypatch.setattr(peers, "measure", None)  # results are reused
     run_peers(monkeypatch, *arguments)
     assert capfd.readouterr().out.count(f"{peer} {result['dev']['UPOS']}") == 2
+    assert result["data"] == describe_data(treebank, "train", "dev")
 
 
 @pytest.mark.slow
@@ -89,7 +91,20 @@ def test_udpipe_trains_to_the_end_whatever_the_time_limit(peer, limits, tmp_path
     assert found == limits
 
 
-@pytest.mark.parametrize("kept", ["sample-udpipe.json", "sample/udpipe-training.json"])
+KEPT = pytest.mark.parametrize("kept", ["sample-udpipe.json", "sample/udpipe-training.json"])
+
+
+@KEPT
+def test_what_was_made_from_another_treebank_is_not_taken(kept, treebank, tmp_path, monkeypatch):
+    (tmp_path / "sample").mkdir()
+    other = {"treebank": "sample", "peer": "udpipe", "options": "", "minutes": None, "seconds": 1.0, "MiB": 1.0}
+    dev = describe_data(treebank, "dev")["dev"]
+    (tmp_path / kept).write_text(json.dumps(other | {"data": {"dev": dev | {"sha256": "0"}}}))
+    with pytest.raises(SystemExit, match=rf"{kept}: was made from other dev data"):
+        run_peers(monkeypatch, treebank, "--peers", "udpipe", "--work", tmp_path, "--results", tmp_path)
+
+
+@KEPT
 def test_what_was_made_with_another_time_limit_is_not_taken(kept, treebank, tmp_path, monkeypatch):
     (tmp_path / "sample").mkdir()
     other = {"treebank": "sample", "peer": "udpipe", "options": "", "minutes": 1.0, "seconds": 1.0, "MiB": 1.0}

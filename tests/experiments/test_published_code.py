@@ -72,6 +72,21 @@ def test_the_published_script_runs_with_our_files_and_python(clone, small_treeba
         train(treebank, "mst", 8, clone, published_code.Path(sys.executable), tmp_path / "work")
 
 
+def test_a_run_is_not_repeated_unless_its_treebank_has_changed(small_treebanks, tmp_path, monkeypatch):
+    (tmp_path / "xx").mkdir()
+    for part, path in zip(("train", "dev"), small_treebanks, strict=True):
+        (tmp_path / "xx" / f"xx-{part}.conllu").write_bytes(path.read_bytes())
+    (tmp_path / "log.log").write_text(LOG)
+    options = ["--log", str(tmp_path / "log.log"), "--results", str(tmp_path)]
+    monkeypatch.setattr("sys.argv", ["published_code.py", str(tmp_path / "xx"), *options])
+    published_code.main()
+    monkeypatch.setattr(published_code, "read_log", None)
+    published_code.main()
+    (tmp_path / "xx" / "xx-dev.conllu").write_bytes(small_treebanks[0].read_bytes())
+    with pytest.raises(SystemExit, match=r"xx-mst-1\.json: was made from other dev data"):
+        published_code.main()
+
+
 def test_the_last_of_the_best_evaluations_counts():
     assert read_log(LOG, 40_000) == {
         "uas": 79.0,
