@@ -6,27 +6,28 @@ import select
 import stat
 import sys
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import BinaryIO, cast
 
 from .blocks import WAITING, blocks
 from .errors import DataError, Errors
-from .files import STDIN_NAME, open_input
+from .files import open_input, source_name
 from .sentence import Sentence
 
 PATIENCE = 0.005  # seconds to wait for more data; a busy writer usually needs less
 
 
-def read_arriving(report: Errors) -> Generator[Sentence | None, None, None]:
-    """Like `read_conllu` on standard input, but yield None whenever reading would block."""
-    number = 0
-    with open_input("-") as stream:
+def read_arriving(path: str | Path, report: Errors) -> Generator[Sentence | None, None, None]:
+    """Like `read_conllu` on standard input or a pipe, but yield None whenever reading would block."""
+    source, number = source_name(path), 0
+    with open_input(path) as stream:
         for block in blocks(arriving_lines(stream)):
             if not block.lines:
                 yield None
                 continue
             number += 1
             try:
-                sentence = Sentence.from_block(block, STDIN_NAME, number)
+                sentence = Sentence.from_block(block, source, number)
             except DataError as error:
                 report(error)
             else:

@@ -25,7 +25,6 @@ except ImportError:  # Windows: temporary files of killed processes are not remo
     fcntl = None  # type: ignore[assignment]
 
 __all__ = [
-    "STDIN_NAME",
     "STDOUT_NAME",
     "atomic_output",
     "check_apart",
@@ -34,6 +33,7 @@ __all__ = [
     "failure_reason",
     "is_descriptor",
     "is_standard_input",
+    "may_wait",
     "named_path",
     "open_input",
     "open_unread",
@@ -93,6 +93,11 @@ def named_path(name: str | Path) -> Path:
 def is_descriptor(path: str | Path) -> bool:
     """Whether ``path`` names a descriptor that this process has open, such as a shell's ``<(…)``."""
     return is_standard_input(path) or str(path) == "/dev/stdout" or _OPENED.fullmatch(str(path)) is not None
+
+
+def may_wait(path: str | Path) -> bool:
+    """Whether reading an input may wait for another program: standard input, pipes and terminals, but not files."""
+    return is_standard_input(path) or not (os.path.isfile(path) or not os.path.exists(path))
 
 
 def source_name(path: str | Path) -> str:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from .arriving import arriving_lines
 from .blocks import WAITING, comment_name
 from .errors import BadFileError, DataError, Errors
-from .files import is_standard_input, open_input, source_name
+from .files import may_wait, open_input, source_name
 from .sentence import Layout, Sentence
 from .spaces import NO_SPACE, Spaced, escaped, one_line
 
@@ -203,7 +203,7 @@ def read_words(path: str | Path, layout: str, report: Errors) -> Generator[Sente
     """
     source = source_name(path)
     with open_input(path) as stream:
-        raws = arriving_lines(stream) if is_standard_input(path) else stream
+        raws = arriving_lines(stream) if may_wait(path) else stream
         yield from read_word_lines(raws, source, layout, report)
 
 

@@ -21,7 +21,7 @@ from mh4.data.confidence_columns import Output
 from mh4.data.conllu import read_conllu
 from mh4.data.document import Document
 from mh4.data.errors import DataError, ErrorPolicy, Errors
-from mh4.data.files import atomic_output, check_apart
+from mh4.data.files import atomic_output, check_apart, may_wait
 from mh4.data.guesses import ATTEMPT, K_BEST, PARSER, Guided, guided
 from mh4.data.segmenter import Segmenter
 from mh4.data.sentence import Sentence
@@ -426,9 +426,8 @@ class Parser(Shared, Guided, ABC):
         A file named ``.json`` or ``.jsonl`` gets JSON; ``"json"`` is JSON on standard output: see `output_format`.
 
         ``confidence`` is written to MISC and the comment ``# tree_confidence``; with ``min_confidence``, less certain
-        words get ``_`` for HEAD and DEPREL. Standard input is parsed whenever no more input is waiting or, with
-        ``batch_words``, whenever at least that many words have arrived. ``on_progress`` is called after every sentence
-        with the count so far.
+        words get ``_`` for HEAD and DEPREL. Standard input or a pipe is parsed whenever no more input is waiting or,
+        with ``batch_words``, once that many words have arrived. ``on_progress`` gets the count after every sentence.
         """
         output = Output(bool(options.get("confidence")), min_confidence)
         if min_confidence is not None:
@@ -437,14 +436,15 @@ class Parser(Shared, Guided, ABC):
         target, form = output_format(target)
         check_apart(source, target)
         count = Count(0, 0)
-        ahead = isinstance(source, str | Path) and str(source) != "-" and os.path.isfile(source)  # nobody waits
+        waiting = isinstance(source, str | Path) and may_wait(source)  # so may a reader of the output
+        ahead = isinstance(source, str | Path) and not waiting
         parsed = self._open(source, request, errors, format, batch_words, ahead)
         with closing(parsed), atomic_output(target) as stream, sentence_writer(stream, form) as write:
             for given, trees in parsed:
                 for sentence in trees:
                     write(output(sentence, given if request.keep_heads else None))
-                if isinstance(source, str | Path) and not ahead:
-                    stream.flush()  # a reader may wait for this sentence
+                if waiting:
+                    stream.flush()
                 count = Count(count.sentences + 1, count.words + len(trees[0]))
                 if on_progress is not None:
                     on_progress(count)

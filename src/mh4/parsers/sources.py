@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from mh4.data.arriving import read_arriving
 from mh4.data.conllu import read_conllu
 from mh4.data.errors import Errors, quote
-from mh4.data.files import is_descriptor, is_standard_input, open_input, source_name
+from mh4.data.files import is_descriptor, may_wait, open_input, source_name
 from mh4.data.segmenter import Segmenter
 from mh4.data.sentence import Sentence
 from mh4.data.shards import WINDOW_WORDS
@@ -41,7 +41,7 @@ def check_format(name: str, request: Request) -> None:
 
 
 def read_file(path: str | Path, form: str, report: Errors, segmenter: Segmenter | None) -> Sentences:
-    """Yield the sentences of a file in one of `FORMATS`, or of standard input (``-``).
+    """Yield the sentences of a file in one of `FORMATS`, of standard input (``-``) or of a pipe.
 
     None is yielded where no more input is waiting, and the sentences so far should be parsed.
     """
@@ -58,7 +58,7 @@ def read_file(path: str | Path, form: str, report: Errors, segmenter: Segmenter 
         if re.search(r"^[0-9]+\t", str(path), re.MULTILINE):
             instead = "parser(mh4.Document.from_conllu(text)) for a string in CoNLL-U"
         raise ValueError(f"{shown} is not a file; write {instead}")
-    return read_arriving(report) if is_standard_input(path) else read_conllu(path, errors=report)
+    return read_arriving(path, report) if may_wait(path) else read_conllu(path, errors=report)
 
 
 def _cut_file(segmenter: Segmenter, path: str | Path, report: Errors) -> Generator[Sentence | None, None, None]:

@@ -53,7 +53,7 @@ def test_who_waits_is_told(monkeypatch):
 @pytest.mark.parametrize("end", ["", "\n", "\n\n"])
 def test_the_last_sentence_arrives_without_its_blank_line(pipe, end):
     pipe(f"{WORD}\n\n# last\n{WORD}{end}".encode())
-    sentences = [sentence for sentence in read_arriving(Errors("raise")) if sentence is not None]
+    sentences = [sentence for sentence in read_arriving("-", Errors("raise")) if sentence is not None]
     assert [(sentence.number, sentence.first_line, sentence.forms) for sentence in sentences] == [
         (1, 1, ("a",)),
         (2, 3, ("a",)),
@@ -63,11 +63,11 @@ def test_the_last_sentence_arrives_without_its_blank_line(pipe, end):
 def test_a_bad_sentence_is_named_and_can_be_left_out(pipe):
     pipe(f"{WORD}\n\n2{WORD[1:]}\n\n{WORD}\n\n".encode())
     report = Errors(lambda error: None)
-    assert [sentence.number for sentence in read_arriving(report) if sentence is not None] == [1, 3]
+    assert [sentence.number for sentence in read_arriving("-", report) if sentence is not None] == [1, 3]
     assert str(report.first).startswith("standard input:3: sentence 2: ID 2 where word 1 is expected")
 
 
 def test_a_bad_sentence_stops_what_arrives(pipe):
     pipe(f"2{WORD[1:]}\n\n".encode())
     with pytest.raises(DataError, match=r"^standard input:1: sentence 1"):
-        list(read_arriving(Errors("raise")))
+        list(read_arriving("-", Errors("raise")))

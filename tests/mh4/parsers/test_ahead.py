@@ -1,6 +1,7 @@
 """Windows are parsed ahead, in order, and only where nothing but speed can change."""
 
 import os
+import select
 import sys
 import threading
 import time
@@ -97,6 +98,27 @@ def workers(monkeypatch):
     asked = []
     monkeypatch.setattr(base, "answered", lambda windows, answer, own: asked.append(own) or answered(windows, answer))
     return asked
+
+
+@pytest.mark.parametrize(("form", "sentence"), [("conllu", "1\tA" + "\t_" * 8 + "\n\n"), ("horizontal", "A\n")])
+def test_a_sentence_from_a_pipe_is_written_before_the_next_one_arrives(form, sentence, small_model, tmp_path):
+    parser = mh4.load(small_model, device="cpu")
+    given, parsed = tmp_path / "given", tmp_path / "parsed"
+    for pipe in (given, parsed):
+        os.mkfifo(pipe)
+    parsing = threading.Thread(target=lambda: parser.parse_file(given, parsed, format=form), daemon=True)
+    parsing.start()
+    with open(parsed, "rb", buffering=0) as answers, open(given, "w") as questions:
+        for _ in range(2):
+            questions.write(sentence)
+            questions.flush()
+            answer = b""
+            while not answer.endswith(b"\n\n"):
+                assert select.select([answers], [], [], 30)[0]
+                answer += answers.read(1 << 16)
+            assert b"1\tA\t" in answer
+    parsing.join(30)
+    assert not parsing.is_alive()
 
 
 def test_only_files_are_parsed_ahead(small_model, small_treebanks, tmp_path, workers, threads, monkeypatch):
