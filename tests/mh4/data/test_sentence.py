@@ -533,9 +533,9 @@ def test_few_and_short_values_are_kept_in_memory(monkeypatch):
     words = Sentence.from_words(["a", "b"])
     for i in range(9):
         words.replace(lemmas=[f"a{i}", "b" * 1000])
-    (values,) = kept.values()
-    assert 0 < len(values) <= 3
-    assert "b" * 1000 not in values
+        (values,) = kept.values()
+        assert 0 < len(values) <= 3
+        assert "b" * 1000 not in values
 
 
 @pytest.mark.parametrize(
