@@ -14,7 +14,7 @@ from test_certainty import NAMES, kinds, problem
 
 from mh4.decoders import Derivation, InfeasibleError, UnsupportedError, get_decoder
 from mh4.decoders.fallback import Fallback
-from mh4.decoders.k_best import k_best_trees
+from mh4.decoders.k_best import Next, k_best_trees
 from mh4.decoders.lanes import scratch
 
 every_decoder = pytest.mark.parametrize("name", NAMES)
@@ -226,6 +226,22 @@ def test_no_tree_is_listed_that_others_may_beat(seed):
     found = k_best_trees(best, solved.arc_bonus.copy(), 100, nearly_best.next, nearly_best.decode)
     expected = forest._k_best_by_margins(best, len(found))
     assert [one.score for one in found] == pytest.approx([one.score for one in expected], abs=1e-3)
+
+
+def test_a_second_best_tree_that_is_known_is_not_decoded_again():
+    none = np.empty((0, 3), np.int32)
+    first, second = (
+        Derivation(np.array(heads, np.int32), none, s) for heads, s in (([-1, 0, 1], 2.0), ([-1, 2, 0], 1.0))
+    )
+    found = k_best_trees(
+        first,
+        np.zeros((4, 4), np.float32),
+        2,
+        lambda bonus, best: Next(1, -second.score, np.inf, second),
+        lambda bonus: pytest.fail("decoded again"),
+    )
+    assert found[0] is first
+    assert found[1] is second
 
 
 def test_more_is_looked_at_where_trees_are_missing(monkeypatch):

@@ -43,23 +43,20 @@ def answered(
     failure: Exception | None = None
     pending: deque[tuple[list[Sentence], Future[Answers]]] = deque()
     with ThreadPoolExecutor(workers, thread_name_prefix="mh4-answer") as pool:
-        try:
-            while True:
-                try:
-                    window = next(iterator)
-                except StopIteration:
-                    break
-                except Exception as error:
-                    failure = error
-                    break
-                pending.append((window, pool.submit(answer_there, window)))
-                if len(pending) > workers:
-                    first, found = pending.popleft()
-                    yield first, found.result()
-            while pending:
+        while True:
+            try:
+                window = next(iterator)
+            except StopIteration:
+                break
+            except Exception as error:
+                failure = error
+                break
+            pending.append((window, pool.submit(answer_there, window)))
+            if len(pending) > workers:
                 first, found = pending.popleft()
                 yield first, found.result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+        while pending:
+            first, found = pending.popleft()
+            yield first, found.result()
     if failure is not None:
         raise failure

@@ -19,7 +19,7 @@ from mh4.training.schedule import Progress
 from mh4.trees.reliability import CalibrationReport, Reliability
 
 # Commands whose network runs in this process, unless on a cluster.
-WITH_NETWORK = {"parse", "eval", "calibrate", "uncertain", "serve", "package"}
+WITH_NETWORK = {"parse", "eval", "calibrate", "uncertain", "serve", "package", "bench"}
 
 
 def run(*arguments):

@@ -526,6 +526,18 @@ def test_a_value_that_was_written_once_is_checked_in_other_columns(monkeypatch):
         words.replace(lemmas=[" ", "b"])
 
 
+def test_few_and_short_values_are_kept_in_memory(monkeypatch):
+    kept = {}
+    monkeypatch.setattr(edits, "_SOUND", kept)
+    monkeypatch.setattr(edits, "_MOST_KEPT", 3)
+    words = Sentence.from_words(["a", "b"])
+    for i in range(9):
+        words.replace(lemmas=[f"a{i}", "b" * 1000])
+        (values,) = kept.values()
+        assert 0 < len(values) <= 3
+        assert "b" * 1000 not in values
+
+
 @pytest.mark.parametrize(
     "token", [(True, 2, "x"), (1, np.True_, "x"), (1.0, 2, "x"), ("1", "2", "x"), (1, 2), 1, "12x"]
 )

@@ -54,6 +54,13 @@ def test_a_shard_ends_with_the_sentence_that_fills_it(tmp_path):
     assert [shard.sentences for shard in cut_shards(path)] == [7]
 
 
+def test_multiword_tokens_and_empty_nodes_do_not_fill_a_shard(tmp_path):
+    path = tmp_path / "file.conllu"
+    words = "".join(f"{name}\tx" + 8 * "\t_" + "\n" for name in ("1-2", "1", "2", "2.1"))
+    path.write_text(f"{words}\n" * 3, encoding="utf-8")
+    assert [shard.sentences for shard in cut_shards(path, 3)] == [2, 1]
+
+
 def test_an_empty_file_has_no_shards(tmp_path):
     path = tmp_path / "empty.conllu"
     path.write_bytes(b"\n \n")

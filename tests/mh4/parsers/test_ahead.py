@@ -40,7 +40,7 @@ def test_windows_come_in_order_and_few_are_read_ahead(workers):
     taken = []
     for i, (window, answers) in enumerate(answered(numbered(9, taken), lambda own: Answers(own * 2), workers)):
         assert (window, answers.annotations) == ([i], [i, i])
-        assert len(taken) <= i + 1 + (workers if workers > 1 else 0)
+        assert len(taken) == min(9, i + 1 + (workers if workers > 1 else 0))  # all workers have one to answer
 
 
 def test_two_are_answered_at_once_each_on_its_own_core(threads):
@@ -75,21 +75,6 @@ def test_errors_come_behind_what_precedes_them(workers):
         with pytest.raises(kind):
             found.extend(answered(source, answer, workers))
         assert len(found) == before
-
-
-def test_who_stops_waits_for_nothing_that_has_not_begun():
-    begun, go_on = [], threading.Event()
-
-    def answer(window):
-        begun.append(window)
-        go_on.wait(30)
-        return Answers([])
-
-    ahead = answered(numbered(9, []), answer, 1 + 1)
-    threading.Timer(0.2, go_on.set).start()
-    next(ahead)
-    ahead.close()
-    assert len(begun) <= 1 + WORKERS
 
 
 @pytest.fixture

@@ -63,8 +63,8 @@ def test_threads_of_one_process_are_two_trainings_as_well(tmp_path):
 def test_a_training_that_comes_to_nothing_leaves_no_folder(small_treebanks, tmp_path):
     (tmp_path / "empty.conllu").write_text("")
     with pytest.raises(DataError, match="holds no sentences"):
-        train(tmp_path / "empty.conllu", small_treebanks[1], tmp_path / "m", small_config(), device="cpu")
-    assert not (tmp_path / "m").exists()
+        train(tmp_path / "empty.conllu", small_treebanks[1], tmp_path / "a" / "m", small_config(), device="cpu")
+    assert not (tmp_path / "a").exists()
 
 
 def test_a_folder_that_cannot_be_written_to_is_named(tmp_path):

@@ -170,6 +170,7 @@ def test_older_models_keep_the_rule_of_ud():
         vocabulary = Vocabulary(names, (), ())
         allowed = vocabulary.places.allowed(names)
         with_root = "root" in names and len(names) > 1
+        assert bool(vocabulary.places.only_words) == with_root
         assert allowed[1].tolist() == [not with_root or name == "root" for name in names]
         assert allowed[0].tolist() == [not with_root or name != "root" for name in names]
     vocabulary = PerceptronVocabulary((), (), ("nsubj", "root"), "root", True, True, "upos")

@@ -1,6 +1,7 @@
 """Parsing many requests together."""
 
 import asyncio
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -86,6 +87,16 @@ def test_a_long_request_leaves_room_for_others(monkeypatch):
     assert [one.score for one in other.annotations] == [200, 201]
 
 
+def test_errors_and_warnings_of_several_rounds_are_those_of_the_request(monkeypatch):
+    monkeypatch.setattr(batcher_module, "SHARE_WORDS", 4)
+    parser = Recorder()
+    own = [*sentences(1, 0, 1, 2), *sentences(1, 3, word="bad")]
+    (found,) = ask((parser, own, Request()))
+    assert parser.rounds == [["0", "1"], ["2", "3"]]
+    assert {i: str(error) for i, error in found.errors.items()} == {3: "3"}
+    assert found.warnings == ["of all"]
+
+
 def test_a_sentence_longer_than_a_share_is_parsed(monkeypatch):
     monkeypatch.setattr(batcher_module, "SHARE_WORDS", 4)
     parser = Recorder()
@@ -161,6 +172,24 @@ def test_two_rounds_are_parsed_at_a_time_and_no_job_in_both(monkeypatch):
     assert set(cores) == {1}  # one core per round
 
 
+@pytest.mark.usefixtures("_two_threads")
+def test_a_round_alone_has_all_cores():
+    class Measuring(Recorder):
+        def attempt(self, sentences, request):
+            with compiled_threads() as own:
+                cores.append(own)
+            return super().attempt(sentences, request)
+
+    cores = []
+
+    async def run():
+        with ThreadPoolExecutor(2) as executor:
+            await Batcher(executor, 1000, 2).answer(Measuring(), sentences(1, 1), Request())
+
+    asyncio.run(run())
+    assert cores == [min(2, os.cpu_count())]
+
+
 class Waiting(Recorder):
     """A parser that waits for `go_on`."""
 
@@ -232,6 +261,29 @@ def test_a_round_beside_another_waits_for_those_that_were_just_answered(monkeypa
 
     asyncio.run(run())
     assert parser.rounds == [["1", "2"], *([["3", "4"]] if quiet else [["3"], ["4"]]), ["5"]]
+
+
+def test_a_round_does_not_wait_when_as_many_are_there_as_were_answered(monkeypatch):
+    slow, parser = Waiting(), Recorder()
+
+    async def run():
+        with ThreadPoolExecutor(2) as executor:
+            batcher = Batcher(executor, 1000, 2)
+            other = asyncio.create_task(batcher.answer(slow, sentences(0, 0, length=100), Request()))
+            await asyncio.get_running_loop().run_in_executor(None, slow.begun.wait, 30)
+            for numbers in ((1, 2), (3, 4)):
+                await asyncio.gather(*(batcher.answer(parser, sentences(n, n), Request()) for n in numbers))
+            slow.go_on.set()
+            await other
+
+    async def note(seconds):
+        waits.append(seconds)
+
+    waits = []
+    monkeypatch.setattr(asyncio, "sleep", note)
+    asyncio.run(run())
+    assert parser.rounds == [["1", "2"], ["3", "4"]]
+    assert not waits
 
 
 def test_what_is_being_parsed_waits_too():

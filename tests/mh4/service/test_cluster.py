@@ -354,12 +354,12 @@ def test_progress_adds_up_shard_by_shard(here, small_model, inputs, tmp_path):
 
 def test_as_many_shards_are_ahead_as_workers_need():
     pytest.importorskip("distributed", reason="needs the extra mh4[cluster]")
-    submitted = []
+    submitted, cancelled = [], []
 
     class Client(Here):
         nthreads = staticmethod({"one": 2, "other": 1}.copy)
         submit = staticmethod(lambda *task, **_: submitted.append(task) or SimpleNamespace(result=lambda: None))
-        cancel = staticmethod(lambda futures: None)
+        cancel = staticmethod(cancelled.extend)
 
     tasks = ((None, Path(str(number))) for number in range(100))
     found = cluster._in_order(Client, SimpleNamespace(run="r"), tasks)
@@ -367,6 +367,7 @@ def test_as_many_shards_are_ahead_as_workers_need():
         next(found)
         assert len(submitted) == 3 * cluster.AHEAD + done
     found.close()
+    assert len(cancelled) == len(submitted) - 3  # the workers are free for others
 
 
 @pytest.mark.parametrize(("threads", "workers"), [(None, 8), (3, 2), (16, 1)])
@@ -378,6 +379,18 @@ def test_local_workers_share_the_cores(threads, workers, monkeypatch):
     monkeypatch.setattr(distributed, "Client", nullcontext)
     with connect("local", threads):
         assert started == [workers]
+
+
+def test_a_part_that_is_not_yet_whole_is_no_output(tmp_path):
+    """On a network file system, a file that another machine has written may still lack its end."""
+    part = tmp_path / "0.conllu"
+    part.write_bytes(b"abc")
+    with (tmp_path / "out").open("wb") as stream:
+        with pytest.raises(OSError, match=r"0\.conllu: 3 bytes were received instead of 4"):
+            cluster._append(part, 4, stream)
+        cluster._append(part, 3, stream)
+    assert (tmp_path / "out").read_bytes() == b"abcabc"
+    assert not part.exists()
 
 
 def test_shards_of_text_have_the_name_of_its_file(tmp_path):

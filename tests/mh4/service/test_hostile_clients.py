@@ -102,7 +102,7 @@ def test_bodies_that_are_too_large(client):
 
 def test_bodies_that_do_not_come(client):
     start = time.perf_counter()
-    answer = raw(client, request("data=x")[:-3])
+    answer = raw(client, request("data=x")[:-3].replace(b"Connection: close", b"Connection: keep-alive"))
     assert answer.startswith(b"HTTP/1.1 408")
     assert time.perf_counter() - start < 8
 
@@ -118,6 +118,32 @@ def test_headers_that_do_not_come(models, monkeypatch):
             while chunk := connection.recv(1000):
                 received += chunk
             assert received.count(b"HTTP/1.1 200") == 1
+
+
+def test_a_long_address_may_come_in_parts(client):
+    content = request("", "GET", f"/process?input=vertical&data={'a' * 50_000}", "")
+    with socket.create_connection(("127.0.0.1", client.port), timeout=0.2) as connection:
+        connection.sendall(content[:40_000])
+        with pytest.raises(TimeoutError):  # no error yet
+            connection.recv(1000)
+        connection.settimeout(10)
+        connection.sendall(content[40_000:])
+        assert connection.recv(1000).startswith(b"HTTP/1.1 200")
+
+
+def test_connections_are_limited(models, monkeypatch):
+    monkeypatch.setattr(server, "MOST_CONNECTIONS", 3)
+    with running(models) as client:
+        with contextlib.ExitStack() as opened:
+            for _ in range(2):
+                connection = opened.enter_context(socket.create_connection(("127.0.0.1", client.port), timeout=10))
+                connection.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+                assert connection.recv(1000).startswith(b"HTTP/1.1 200")
+            assert client.get("/health").status == 503
+        deadline = time.monotonic() + 10
+        while client.get("/health").status != 200:  # the connections have been closed
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
 
 
 def test_what_takes_too_long_is_given_up(models, held):
@@ -161,11 +187,13 @@ def test_sentences_that_would_take_too_long_are_parsed_approximately(small_model
         assert "warnings" not in client.process("a b c\n", input="horizontal", parser="").json
 
 
-def test_who_leaves_frees_the_place(models, held):
+@pytest.mark.parametrize("method", ["POST", "GET"])
+def test_who_leaves_frees_the_place(method, models, held):
+    asked = "parser=&input=horizontal&data=a+b"
+    content = request(asked) if method == "POST" else request("", "GET", f"/process?{asked}", "")
     with running(models, most_waiting=3) as client:
         with socket.create_connection(("127.0.0.1", client.port)) as connection:
-            body = "parser=&input=horizontal&data=a+b"
-            connection.sendall(request(body))
+            connection.sendall(content)
             assert held.began.wait(10)
         deadline = time.monotonic() + 10
         while client.service.batcher.waiting_words and time.monotonic() < deadline:

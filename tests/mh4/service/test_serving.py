@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from email.mime.multipart import MIMEMultipart
 from email.mime.nonmultipart import MIMENonMultipart
 from email.policy import HTTP
+from pathlib import Path
 from quopri import encodestring
 from types import SimpleNamespace
 
@@ -20,8 +21,8 @@ from mh4.data.document import Document
 from mh4.data.errors import DataError
 from mh4.parsers.chart import ChartParser
 from mh4.service import served_models, web
-from mh4.service.processing import PARAMETERS, Asked
-from mh4.service.served_models import ServedModels
+from mh4.service.processing import PARAMETERS, WRITERS, Asked
+from mh4.service.served_models import ServedModel, ServedModels
 from mh4.service.web import FEW, LONGEST_LINE, Service
 
 LINES = "1\tTe\t_\t_\t_\t_\t_\t_\t_\t_\n2\tnofe\t_\t_\t_\t_\t_\t_\t_\t_\n3\t.\t_\t_\t_\t_\t_\t_\t_\t_\n\n"
@@ -343,6 +344,13 @@ def test_a_tagger_that_the_model_lacks_is_a_warning(client):
         assert "warnings" not in client.process(LINES, **switches, model="ulvari-tags").json
 
 
+@pytest.mark.parametrize(("licence", "shown"), [("CC0-1.0", "CC0-1.0"), ("", "unknown")])
+def test_conllu_tells_the_model_and_its_licence(licence, shown):
+    model = ServedModel("a", Path("m"), (), (), "hu", licence)
+    header = WRITERS["conllu"]([], model).splitlines()
+    assert header[1:] == ["# udpipe_model = a", f"# udpipe_model_licence = {shown}"]
+
+
 def test_words_in_lines(client):
     assert client.process("a b\n\nc\n", input="horizontal", output="vertical").result == "a\nb\n\nc\n\n"
     found = client.process("a\nb c\n\nd", input="vertical", output="horizontal").result
@@ -425,6 +433,7 @@ def test_what_operators_ask_for(client):
     assert count(after, asked) == count(before, asked) + 1
     for stage in ("receive", "read", "parse", "write"):
         assert count(after, f'mh4_stage_seconds_count{{stage="{stage}"}}') > 0
+    assert (count(after, "process_resident_memory_bytes ") > 0) == Path("/proc/self/stat").exists()
     described = client.get("/openapi.json").json
     assert described["openapi"].startswith("3.")
     assert '["ulvari-small-text", "ulvari-tags"]' in json.dumps(described)
@@ -440,6 +449,12 @@ def test_models_need_names_of_their_own(small_model):
         ServedModels([f"={small_model}"])
     with pytest.raises(ValueError, match="a=: the model has no folder"):
         ServedModels(["a="])
+
+
+def test_models_are_loaded_as_the_server_was_told(small_model):
+    models = ServedModels([f"a={small_model}"], device="cpu", search="beam:3", threads=1)
+    parser = models.parser(models.default)
+    assert (parser.decoder.width, parser.threads, parser.device.type) == (3, 1, "cpu")
 
 
 def test_the_model_that_was_asked_for_longest_ago_leaves_memory(small_model):
@@ -458,11 +473,17 @@ def test_as_many_rounds_as_the_models_allow(small_model, monkeypatch):
         monkeypatch.setitem(vars(parser), "of_test", own)
     monkeypatch.setattr(ChartParser, "workers", property(lambda self: self.of_test))
     assert models.workers == 2
-    assert Service(models).batcher._most_rounds == 2
+    service, meeting = Service(models), threading.Barrier(2, timeout=10)
+    assert service.batcher._most_rounds == 2
+    assert sorted(service._parsing.map(lambda _: meeting.wait(), range(2))) == [0, 1]  # at a time
 
 
 def test_parts_of_the_page_and_nothing_else(client, monkeypatch):
-    assert client.get("/page/page.js").status == 200
+    for path in ("/", "/page/page.js"):
+        page = client.get(path)
+        assert (page.status, page.headers["X-Content-Type-Options"]) == (200, "nosniff")
+        assert page.headers["Content-Security-Policy"].startswith("default-src 'self';")
+        assert page.headers["Cache-Control"] == "no-cache"  # after an update, the browser shows the new page
     for name in ("a" * 5000 + ".js", "%00.js", "..%2fweb.py", ".", "%ff.css", "__init__.js"):
         assert client.get(f"/page/{name}").status == 404, name
 

@@ -114,19 +114,28 @@ def test_shares_are_disjoint_and_even():
     shares = [Workers(rank, 3).share(lengths) for rank in range(3)]
     assert sorted(i for share in shares for i in share) == list(range(len(lengths)))
     words = [sum(lengths[i] for i in share) for share in shares]
-    assert max(words) - min(words) <= max(lengths)
+    assert sorted(words) == [32, 34, 34]
     assert Workers().share(lengths) == list(range(len(lengths)))
     assert Workers(1, 2).share([5]) == []
 
 
+def test_workers_share_the_cores_of_their_machine(monkeypatch):
+    monkeypatch.setattr(workers, "available_threads", lambda: 8)
+    assert Workers().threads is None
+    monkeypatch.setenv("WORLD_SIZE", "8")  # of two machines
+    for local, expected in (("4", 2), ("16", 1)):
+        monkeypatch.setenv("LOCAL_WORLD_SIZE", local)
+        assert Workers(0, 8).threads == expected
+
+
 def test_workers_draw_differently_and_the_same_again():
-    def drawn(rank, count, step):
+    def drawn(rank, count, step, seed=1):
         randomness = Randomness(9)
-        Workers(rank, count).separate_random_numbers(randomness, 1, step)
+        Workers(rank, count).separate_random_numbers(randomness, seed, step)
         return torch.rand(1, generator=randomness.on()).item()
 
     assert len({drawn(rank, 2, step) for rank in range(2) for step in (0, 4)}) == 4
-    assert drawn(1, 2, 4) == drawn(1, 2, 4)
+    assert drawn(1, 2, 4) == drawn(1, 2, 4) != drawn(1, 2, 4, seed=2)
     assert drawn(0, 1, 0) == drawn(0, 1, 4)  # a single process draws the same at any step
 
 
