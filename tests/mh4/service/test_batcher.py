@@ -203,12 +203,12 @@ class Waiting(Recorder):
         return super().attempt(sentences, request)
 
 
-def while_one_is_parsed(job, then, most_words=1000):
+def while_one_is_parsed(job, then, most_words=1000, rounds=1):
     """Run ``then`` on the batcher and the task of a job while a part of the job is being parsed."""
 
     async def run():
-        with ThreadPoolExecutor(1) as executor:
-            batcher = Batcher(executor, most_words)
+        with ThreadPoolExecutor(rounds) as executor:
+            batcher = Batcher(executor, most_words, rounds)
             asked = asyncio.create_task(batcher.answer(*job))
             await asyncio.get_running_loop().run_in_executor(None, job[0].begun.wait, 30)
             await then(batcher, asked)
@@ -263,27 +263,39 @@ def test_a_round_beside_another_waits_for_those_that_were_just_answered(monkeypa
     assert parser.rounds == [["1", "2"], *([["3", "4"]] if quiet else [["3"], ["4"]]), ["5"]]
 
 
-def test_a_round_does_not_wait_when_as_many_are_there_as_were_answered(monkeypatch):
-    slow, parser = Waiting(), Recorder()
+async def ask_in_turn(batcher, *groups):
+    """Send each group of (parser, sentences) when the one before is answered; nobody may wait `QUIET_SECONDS`."""
+    async with asyncio.timeout(10):
+        for group in groups:
+            await asyncio.gather(*(batcher.answer(*job, Request()) for job in group))
+
+
+def test_a_round_alone_waits_for_nobody(monkeypatch):
+    monkeypatch.setattr(batcher_module, "QUIET_SECONDS", 60)
+    parser = Recorder()
 
     async def run():
-        with ThreadPoolExecutor(2) as executor:
-            batcher = Batcher(executor, 1000, 2)
-            other = asyncio.create_task(batcher.answer(slow, sentences(0, 0, length=100), Request()))
-            await asyncio.get_running_loop().run_in_executor(None, slow.begun.wait, 30)
-            for numbers in ((1, 2), (3, 4)):
-                await asyncio.gather(*(batcher.answer(parser, sentences(n, n), Request()) for n in numbers))
-            slow.go_on.set()
-            await other
+        with ThreadPoolExecutor(1) as executor:
+            jobs = [(parser, sentences(n, n)) for n in range(3)]
+            await ask_in_turn(Batcher(executor, 1000), jobs[:2], jobs[2:])
 
-    async def note(seconds):
-        waits.append(seconds)
-
-    waits = []
-    monkeypatch.setattr(asyncio, "sleep", note)
     asyncio.run(run())
-    assert parser.rounds == [["1", "2"], ["3", "4"]]
-    assert not waits
+    assert parser.rounds == [["0", "1"], ["2"]]
+
+
+def test_a_round_waits_for_as_many_requests_as_were_answered_not_sentences(monkeypatch):
+    monkeypatch.setattr(batcher_module, "QUIET_SECONDS", 60)
+    slow, parser = Waiting(), Recorder()
+
+    async def then(batcher, asked):
+        try:
+            await ask_in_turn(batcher, [(parser, sentences(1, 1, 2))], [(parser, sentences(2, 3))])
+        finally:
+            slow.go_on.set()
+        await asked
+
+    while_one_is_parsed((slow, sentences(0, 0, length=100), Request()), then, rounds=2)
+    assert parser.rounds == [["1", "2"], ["3"]]
 
 
 def test_what_is_being_parsed_waits_too():

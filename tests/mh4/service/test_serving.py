@@ -478,6 +478,13 @@ def test_as_many_rounds_as_the_models_allow(small_model, monkeypatch):
     assert sorted(service._parsing.map(lambda _: meeting.wait(), range(2))) == [0, 1]  # at a time
 
 
+def test_all_models_are_warmed_up(small_model, monkeypatch):
+    models, asked = ServedModels([f"{name}={small_model}" for name in "ab"], device="cpu"), []
+    monkeypatch.setattr(ChartParser, "attempt", lambda self, sentences: asked.append(self))
+    models.warm_up()
+    assert asked == [models.parser(model) for model in models.models]
+
+
 def test_parts_of_the_page_and_nothing_else(client, monkeypatch):
     for path in ("/", "/page/page.js"):
         page = client.get(path)
