@@ -67,6 +67,10 @@ def test_tags_and_lemmas_are_set(annotating_model):
         assert list(getattr(found, name)) == list(getattr(expected, name)), name
     assert [token.pos_ for token in doc] == list(expected.upos)
     assert doc[0]._.mh4_confidence is None  # only on request
+    tagged = nlp.make_doc(doc.text)
+    for token in tagged:
+        token.pos_, token.tag_, token.lemma_ = "X", "x", "x"
+    assert seen(nlp.get_pipe("mh4")(tagged)) == seen(doc)  # tags of the document give way
 
 
 def test_the_device_and_threads_of_a_pipeline(text_model, tmp_path, monkeypatch):

@@ -33,8 +33,8 @@ class Answer:
 class Client:
     """Sends requests, each over a new connection."""
 
-    def __init__(self, port, service, logged):
-        self.port, self.service, self.logged = port, service, logged
+    def __init__(self, port, service, logged, server):
+        self.port, self.service, self.logged, self.server = port, service, logged, server
 
     def send(self, method, path, body=None, headers=None):
         connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
@@ -54,7 +54,7 @@ class Client:
 
 @contextmanager
 def running(models, hosts=None, **limits):
-    """Run a server; yield a client that also has the `Service` and the list of its log entries."""
+    """Run a server; yield a client that also has the server, the `Service` and the list of its log entries."""
     ready, logged = threading.Event(), []
     service = Service(models, log=lambda **values: logged.append(values), **limits)
     at = listening("127.0.0.1", 0)
@@ -63,7 +63,7 @@ def running(models, hosts=None, **limits):
     thread.start()
     try:
         assert ready.wait(30)
-        yield Client(at.getsockname()[1], service, logged)
+        yield Client(at.getsockname()[1], service, logged, server)
     finally:
         server.should_exit = True
         thread.join(30)

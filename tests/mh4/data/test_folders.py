@@ -52,6 +52,22 @@ def test_files_keep_their_places_below_a_folder(corpus, tmp_path):
     assert not out.exists()
 
 
+def test_files_are_in_the_order_of_their_names(corpus, tmp_path, monkeypatch):
+    """File systems list them in any order."""
+    walk = os.walk
+
+    def backwards(*arguments, **options):
+        for parent, folders, names in walk(*arguments, **options):
+            folders.sort(reverse=True)
+            yield parent, folders, sorted(names, reverse=True)
+
+    (corpus / "w").mkdir()
+    (corpus / "w" / "f.conllu").touch()
+    monkeypatch.setattr(os, "walk", backwards)
+    out = tmp_path / "out"
+    assert places(pair_files([corpus], out), out) == ["a.conllu", "b.conllu", "w/f.conllu", "x/y/d.conllu"]
+
+
 def test_a_hidden_folder_that_is_named_is_read(corpus, tmp_path):
     out = tmp_path / "out"
     assert places(pair_files([corpus / ".git", corpus / "x" / ".ipynb_checkpoints" / "d.conllu"], out), out) == [

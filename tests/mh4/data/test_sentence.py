@@ -417,6 +417,19 @@ def test_comments(sentence):
     assert all(line.endswith(b"\r") for line in lines.to_bytes().split(b"\n")[:-1])
 
 
+def test_a_comment_replaces_none_of_a_similar_name():
+    sentence = Sentence.from_conllu(tree(0, comments="# a.b = 1\n# axb = 2\n# t[x] = 3\n# tx = 4\n"))
+    changed = sentence.with_comment("a.b", 5).with_comment("t[x]", 6)
+    assert list(changed.comments) == ["# axb = 2", "# tx = 4", "# a.b = 5", "# t[x] = 6"]
+
+
+@pytest.mark.parametrize("n", [4095, 4096, 4097])
+def test_heads_of_very_long_sentences(n):
+    heads = [n] * (n - 1) + [0]
+    headed = Sentence(["w"] * n, heads=heads)
+    assert [line.split("\t")[6] for line in headed.to_conllu().splitlines() if line] == [str(head) for head in heads]
+
+
 def test_a_comment_is_added_to_very_many():
     sentence = Sentence(["a"], comments=["# x"] * 100_000)
     before = time.thread_time()

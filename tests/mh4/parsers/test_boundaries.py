@@ -11,7 +11,7 @@ import mh4
 from mh4.data.segmenter import LONGEST_SENTENCE
 from mh4.data.text import Span, text_of
 from mh4.parsers import boundaries
-from mh4.parsers.boundaries import JointSegmenter, best_ends, likely_spans
+from mh4.parsers.boundaries import JointSegmenter, Spans, best_ends, likely_spans
 from mh4.parsers.segmenter import Proposal
 
 ODDS = st.lists(st.floats(-4, 4, width=16), min_size=1, max_size=8)
@@ -105,6 +105,12 @@ def test_the_best_cut_is_that_of_all(odds, random):
     ends = best_ends(values, found, len(odds))
     chosen = list(pairwise([0, *(np.flatnonzero(ends) + 1).tolist()]))
     assert sum(known[span] for span in chosen) == pytest.approx(best)
+
+
+def test_a_sentence_does_not_end_where_that_is_as_good_as_not():
+    """As without trees, where odds of 0 are no end."""
+    spans = Spans(np.array([0, 0, 1]), np.array([1, 2, 2]), np.ones(3, bool))
+    assert best_ends(np.array([0.0, 1.0, 1.0]), spans, 2).tolist() == [False, True]
 
 
 def test_sentences_that_are_too_long_are_proposed_in_pieces():

@@ -67,6 +67,14 @@ def test_a_training_that_comes_to_nothing_leaves_no_folder(small_treebanks, tmp_
     assert not (tmp_path / "a").exists()
 
 
+def test_only_folders_that_were_made_for_nothing_are_removed(tmp_path):
+    (tmp_path / "own").mkdir()
+    for folder in (tmp_path / "own", tmp_path / "own" / "new" / "m"):
+        with sole_owner(folder):
+            assert folder.is_dir()
+        assert [path.name for path in tmp_path.rglob("*")] == ["own"]
+
+
 def test_a_folder_that_cannot_be_written_to_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match="file: no model can be written here"), sole_owner(tmp_path / "file"):

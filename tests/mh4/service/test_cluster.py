@@ -370,6 +370,19 @@ def test_as_many_shards_are_ahead_as_workers_need():
     assert len(cancelled) == len(submitted) - 3  # the workers are free for others
 
 
+def test_runs_at_the_same_time_do_not_share_results():
+    """Dask gives tasks of the same key, even of two clients, one result."""
+    keys = []
+
+    class Client(Here):
+        submit = staticmethod(lambda *_, key, pure: keys.append(key) or SimpleNamespace(result=lambda: None))
+
+    for run in ("one", "other"):
+        tasks = ((None, Path(f"{number}.conllu")) for number in range(2))
+        assert len(list(cluster._in_order(Client, SimpleNamespace(run=run), tasks))) == 2
+    assert len(set(keys)) == 4
+
+
 @pytest.mark.parametrize(("threads", "workers"), [(None, 8), (3, 2), (16, 1)])
 def test_local_workers_share_the_cores(threads, workers, monkeypatch):
     distributed = pytest.importorskip("distributed", reason="needs the extra mh4[cluster]")

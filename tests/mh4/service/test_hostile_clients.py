@@ -333,6 +333,21 @@ def test_nothing_that_is_sent_is_an_error_of_the_server(client, data):
         check_hostile_request(client, data)
 
 
+def test_what_is_under_way_when_it_is_told_to_stop_is_answered(models, held):
+    with running(models) as client, ThreadPoolExecutor(1) as pool:
+        first = pool.submit(client.process, LINES, parser="")
+        assert held.began.wait(10)
+        client.server.should_exit = True
+        deadline = time.monotonic() + 10
+        with contextlib.suppress(ConnectionRefusedError):
+            while time.monotonic() < deadline:
+                socket.create_connection(("127.0.0.1", client.port)).close()
+                time.sleep(0.01)
+        time.sleep(0.2)  # uvicorn first waits for 0.1 s
+        held.set()
+        assert first.result().status == 200
+
+
 def test_told_to_stop_it_answers_what_it_has_accepted(small_model):
     program = [sys.executable, "-m", "mh4", "serve", str(small_model), "--port", "0", "--threads", "1"]
     with subprocess.Popen(program, stderr=subprocess.PIPE, text=True, env={**os.environ}) as process:

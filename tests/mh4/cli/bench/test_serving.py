@@ -11,6 +11,7 @@ import pytest
 from mh4.cli.bench import serving
 from mh4.cli.bench.serving import _Asked, _client, _load, _pages, _parsing, measure_serving, serving_table
 from mh4.cli.bench.text import MIB
+from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
 from mh4.data.sentence import Sentence
 
@@ -91,9 +92,9 @@ def test_waits_are_percentiles_in_milliseconds(monkeypatch):
 
     monkeypatch.setattr(serving, "_client", client)
     monkeypatch.setattr(serving, "_memory", memory)
-    found = asyncio.run(_load(0, [], 1, 4.0))
+    found = asyncio.run(_load(0, [], 2, 4.0))
     assert (found["p50"], found["p99"]) == pytest.approx((50.5, 100))
-    assert (found["words_per_second"], found["requests"], found["wrong"], found["refused"]) == (50, 100, 1, 3)
+    assert (found["words_per_second"], found["requests"], found["wrong"], found["refused"]) == (100, 200, 2, 6)
     assert (found["memory"], found["deviation"]) == (100, pytest.approx(0.1))
 
 
@@ -101,9 +102,11 @@ def test_the_first_run_of_parsing_does_not_count(monkeypatch, tmp_path):
     seconds = [x for i, spent in enumerate([100, 1, 2, 3, 4, 5]) for x in (1000 * i, 1000 * i + spent)]
     monkeypatch.setattr(serving.time, "perf_counter", lambda: seconds.pop(0))
     monkeypatch.setattr(serving, "PARSED", 5)
-    parser = SimpleNamespace(parse_file=lambda *_, **__: None)
+    counts = []
+    parser = SimpleNamespace(parse_file=lambda words, *_, **__: counts.append(len(list(read_conllu(words)))))
     assert _parsing(parser, [Sentence(["a", "b"])], tmp_path) == 3 * 2 / 3  # three copies of two words in 3 s
     assert not seconds
+    assert counts == [3] * 6
 
 
 def test_options_of_the_server(monkeypatch):

@@ -8,6 +8,7 @@ import torch
 
 from mh4.cli import app
 from mh4.cli.bench import stages
+from mh4.data.conllu import read_conllu
 from mh4.parsers.network import NetworkParser
 
 
@@ -38,6 +39,19 @@ def test_batches_are_measured_after_those_to_warm_up(monkeypatch):
     found = stages.time_training(None, "mst", 10)
     assert (found["steps"], found["words"]) == (10, 20)
     assert prepared == [(epoch, i) for epoch in range(3) for i in range(4)][:11]
+
+
+def test_what_is_measured_is_what_was_asked_for(small_treebanks, tmp_path, monkeypatch):
+    settings = {"hidden": 12, "mlp": 12, "batch_words": 60}
+    parser = stages.trainer_to_measure(small_treebanks[1], "mst", "cpu", 3, settings, tmp_path).parser
+    assert (parser.threads, parser.device.type) == (3, "cpu")
+    assert (parser.config.decoder, parser.config.training.batch_words) == ("mst", 60)
+    asked = []
+    monkeypatch.setattr(stages, "load", lambda model, **options: asked.append((model, options)))
+    stages.parser_to_measure("m", [], "mst", "cpu", 3)
+    assert asked == [("m", {"device": "cpu", "threads": 3})]
+    untrained = stages.parser_to_measure(None, read_conllu(small_treebanks[1]), "mst", "cpu", 3)
+    assert (untrained.config.decoder, untrained.threads) == ("mst", 3)
 
 
 @pytest.mark.parametrize("command", ["parse", "text"])
