@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from itertools import takewhile
+from itertools import accumulate, pairwise, takewhile
 from typing import Self, TypeVar
 
 from pydantic import model_validator
@@ -60,7 +60,8 @@ class MultiwordTokens:
         """Learn from the multiword tokens of a treebank and their words; the most frequent split or rule wins."""
         known: dict[str, Counter[Words]] = defaultdict(Counter)
         for form, words in tokens:
-            known[form.lower()][tuple(words) if form == form.lower() else tuple(word.lower() for word in words)] += 1
+            token = _lower(form)
+            known[token][tuple(words) if form == token else tuple(map(_lower, words))] += 1
         endings: dict[str, Counter[tuple[int, Words]]] = defaultdict(Counter)
         beginnings: dict[str, Counter[tuple[int, Words]]] = defaultdict(Counter)
         for form, counts in known.items():
@@ -77,17 +78,25 @@ class MultiwordTokens:
 
     def words(self, form: str) -> Words:
         """The words of a multiword token, in its letter case; empty if no rule applies."""
-        token = form.lower()
-        if len(token) != len(form):  # a few characters, such as İ, are longer in lower case, and rules count characters
-            return ()
+        token = _lower(form)
         words = next(filter(None, self._candidates(token)), ())
         if any(value_problem(word, FORM) for word in words):
             return ()
-        if form == token:
+        if form == token or not words:
             return words
+        if "".join(words) == token:
+            ends = accumulate(map(len, words), initial=0)
+            return tuple(form[start:end] for start, end in pairwise(ends))
         if len(form) > 1 and form == form.upper():
             return tuple(word.upper() for word in words)
-        return (words[0][:1].upper() + words[0][1:], *words[1:]) if words and form[0] != token[0] else words
+        first, *others = words
+        if stays := _shared(token, first):
+            first = form[:stays] + first[stays:]
+        elif form[0] != token[0]:
+            first = first[:1].upper() + first[1:]
+        if token.endswith(others[-1]):
+            others[-1] = form[-len(others[-1]) :]
+        return (first, *others)
 
     def _candidates(self, token: str) -> Iterator[Words]:
         yield self.known.get(token, ())
@@ -98,6 +107,11 @@ class MultiwordTokens:
             if rule := self.beginnings.get(token[:length]):
                 count, (*others, rest) = rule
                 yield (*others, rest + token[count:])
+
+
+def _lower(form: str) -> str:
+    """The form in lower case, as many characters: only İ would become two, an i and a dot above."""
+    return form.replace("İ", "i").lower()
 
 
 def _shared(one: str, other: str) -> int:

@@ -78,8 +78,26 @@ def test_rules_know_three_letters_beyond_those_that_they_change():
     }
 
 
-def test_lower_case_that_is_longer_is_left_alone():
-    assert MultiwordTokens.learn([("i̇x", ("i̇", "x"))]).words("İx") == ()
+def test_words_that_are_parts_of_a_token_keep_its_capitals():
+    known = MultiwordTokens.learn([("IBM's", ("IBM", "'s")), ("d'Éireann", ("do", "Éireann")), ("d'or", ("do", "or"))])
+    for form, words in (
+        ("IBM's", ("IBM", "'s")),
+        ("McCain's", ("McCain", "'s")),
+        ("IBM'S", ("IBM", "'S")),
+        ("d'Éireann", ("do", "Éireann")),
+        ("D'Éireann", ("Do", "Éireann")),
+        ("d'or", ("do", "or")),
+        ("D'OR", ("DO", "OR")),
+    ):
+        assert known.words(form) == words
+
+
+@pytest.mark.parametrize("form", ["içdeki", "İçdeki", "İÇDEKİ", "İldeki"])
+def test_a_capital_with_a_dot_is_the_letter_with_a_dot(form):
+    """Although Python's lower case of it has two characters."""
+    for learnt in ("içdeki", "İçdeki"):
+        known = MultiwordTokens.learn([(learnt, (learnt[:-2], "ki"))])
+        assert known.words(form) == (form[:-2], form[-2:])
 
 
 def test_without_any_nothing_is_known():
