@@ -35,5 +35,5 @@ def draw_page(sentences: Iterable[Sentence], title: str) -> Iterator[str]:
         tree = "<p>(no tree)</p>\n"
         if is_tree(sentence.padded_heads):
             tree = draw_svg(sentence.forms, sentence.padded_heads, sentence.relations, sentence.confidence)
-        yield f'<section id="{place}">\n<h2>{label}</h2>\n<p>{text}</p>\n{tree}</section>\n'
+        yield f'<section id="{place}">\n<h2>{label}</h2>\n<p dir="auto">{text}</p>\n{tree}</section>\n'
     yield "</body>\n</html>\n"

@@ -191,8 +191,8 @@ def read_words(path: str | Path, layout: str, report: Errors) -> Generator[Sente
     path
         A file, or ``-`` for standard input.
     layout : {"horizontal", "vertical"}
-        One sentence per line, its words separated by spaces or tabs; or one word per line (up to a tab), and a blank
-        line after each sentence. White space alone is not a word.
+        One sentence per line, its words separated by spaces or tabs (U+00A0 is a space inside a word); or one word per
+        line (up to a tab), and a blank line after each sentence. White space alone is not a word.
     report
         Called with the error of each invalid sentence; if it returns, the sentence is left out.
 
@@ -251,7 +251,10 @@ def _word_lists(
         pieces = []
         if "\r" in text.rstrip("\r\n"):
             raise BadFileError(f"{source}:{number}: holds a CR that ends no line (lines end with LF or CR LF)")
-        found = [text.partition("\t")[0].strip(" \r\n")] if vertical else re.split("[ \t\r\n]+", text)
+        if vertical:
+            found = [text.partition("\t")[0].strip(" \r\n")]
+        else:  # as UDPipe writes and reads words that hold a space
+            found = [word.replace("\u00a0", " ").strip(" ") for word in re.split("[ \t\r\n]+", text)]
         words += filter(str.strip, found)
         if vertical and text.strip():
             if not found[0].strip():

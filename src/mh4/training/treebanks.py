@@ -56,6 +56,8 @@ def read_gold(path: str | Path, errors: ErrorPolicy = "raise", trees: Trees = "r
     sentences = list(share_strings(read_conllu(path, trees=trees, errors=skipped)))
     if skipped.count:
         log.warning("%s: %s", path, skipped.summary)
+    if sentences and all(form == "_" for sentence in sentences for form in sentence.forms):
+        log.warning("%s: every FORM is _: the words of this treebank have to be added from the original text", path)
     several = sum(len(sentence.roots) > 1 for sentence in sentences)
     if several:
         log.warning("%s: %d of %d sentences have several roots", path, several, len(sentences))

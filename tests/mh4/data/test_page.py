@@ -26,7 +26,7 @@ def test_a_page_has_all_sentences():
     HTMLParser().feed(page)
     assert page.startswith("<!doctype html>")
     assert "<title>a &lt;file&gt;</title>" in page
-    assert re.findall(r'<section id="(\d)">\n<h2>(.*)</h2>\n<p>(.*)</p>', page) == [
+    assert re.findall(r'<section id="(\d)">\n<h2>(.*)</h2>\n<p dir="auto">(.*)</p>', page) == [
         ("1", "s&lt;1&gt;", "&lt;b&gt; &amp; c"),
         ("2", "1", "a b"),
         ("3", "1", "a b c d"),

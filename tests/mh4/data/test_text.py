@@ -261,13 +261,27 @@ def test_lines_of_words_do_not_end_with_cr(layout, policy, text, line, tmp_path)
 
 @pytest.mark.parametrize(
     ("layout", "text"),
-    [("horizontal", "A \u00a0 dog\n\u3000\nIt\u00a0did\n"), ("vertical", "A\ndog\n\u00a0\nIt\u00a0did\n \t\n")],
+    [("horizontal", "A \u00a0 dog\n\u3000\nIt did\n"), ("vertical", "A\ndog\n\u00a0\nIt\ndid\n \t\n")],
 )
 def test_white_space_alone_is_no_word(layout, text, tmp_path):
     path = tmp_path / "words.txt"
     path.write_bytes(text.encode())
     sentences = read_words(path, layout, Errors("raise"))
-    assert [sentence.forms for sentence in sentences] == [("A", "dog"), ("It\u00a0did",)]
+    assert [sentence.forms for sentence in sentences] == [("A", "dog"), ("It", "did")]
+
+
+@pytest.mark.parametrize(
+    ("layout", "text", "words"),
+    [
+        ("horizontal", "10\u00a0000 \u00a0Việt\u00a0Nam\n", ("10 000", "Việt Nam")),
+        ("vertical", "10 000\n10\u00a0000\n", ("10 000", "10\u00a0000")),
+    ],
+)
+def test_words_with_a_space(layout, text, words, tmp_path):
+    path = tmp_path / "words.txt"
+    path.write_bytes(text.encode())
+    (sentence,) = read_words(path, layout, Errors("raise"))
+    assert sentence.forms == words
 
 
 def test_a_line_without_its_word_is_named(tmp_path):

@@ -24,6 +24,15 @@ def test_heads_may_be_missing_where_that_is_said(tmp_path, caplog):
         read_gold(path, trees="partial")
 
 
+@pytest.mark.parametrize("form", ["_", "a"])
+def test_missing_words_are_a_warning(form, tmp_path, caplog):
+    """Some treebanks are distributed without their words, for their licence."""
+    path = tmp_path / "t.conllu"
+    path.write_text(f"1\t_\t_\tX\t_\t_\t0\troot\t_\t_\n2\t{form}\t_\tX\t_\t_\t1\tdep\t_\t_\n\n")
+    read_gold(path)
+    assert ("every FORM is _" in caplog.text) == (form == "_")
+
+
 def test_several_roots_and_bad_sentences_are_counted(small_treebanks, tmp_path, caplog):
     good = small_treebanks[0].read_text(encoding="utf-8")
     two_roots = "1\ta\ta\tX\t_\t_\t0\troot\t_\t_\n2\tb\tb\tX\t_\t_\t0\troot\t_\t_\n\n"
