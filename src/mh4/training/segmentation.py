@@ -20,8 +20,8 @@ COLUMNS = ("upos", "relations", "feats", "crossed")  # auxiliary tasks: columns 
 MOST_VALUES = 64  # values of a column, the most frequent ones
 MOST_CROSSED = 4  # arcs across the end of a token; more count as this many
 
-# Each letter of a script is an atom if at least this share of its atoms, and this number, are runs that occur once and
-# hold an end of a token: about the same share of ends would be missed in other text (Good 1953).
+# Each letter of a script is an atom if runs that occur once hold at least this number of ends of tokens, and this share
+# of its atoms: about as many ends would be missed in other text (Good 1953).
 UNSEEN, FEWEST = 0.002, 10
 
 _BREAK = "\n\n"
@@ -70,8 +70,11 @@ def gold_text(sentences: Sequence[Sentence]) -> GoldText:
     last_tokens: list[int] = []
     multiword: list[tuple[str, tuple[str, ...]]] = []
     several: list[bool] = []
+    source = sentences[0].source if sentences else ""
     for sentence in sentences:
-        if not known and not {"newdoc", "newpar"}.isdisjoint(map(comment_name, sentence.comments)):
+        begins = not known and not {"newdoc", "newpar"}.isdisjoint(map(comment_name, sentence.comments))
+        if begins or sentence.source != source:  # of another treebank
+            source = sentence.source
             pieces.append(_BREAK)
             size += len(_BREAK)
         columns = _columns(sentence)
@@ -173,16 +176,24 @@ def cut_runs(gold: GoldText) -> tuple[tuple[int, ...], dict[int, int]]:
     atoms = atoms_of(codes_of(text), list(map(len, gold.paragraphs)), script_table(()))
     scripts = Counter(script_of(text[start]) for start in atoms.starts.tolist())
     ends = gold.stops[~np.isin(gold.stops, atoms.stops)]
-    places: dict[str, int] = defaultdict(int)
-    seen: Counter[str] = Counter()
-    previous = -1
+    places: dict[tuple[int, int], int] = defaultdict(int)  # of each run, named by its script and its hash
+    seen: Counter[tuple[int, int]] = Counter()
+    inside: Counter[tuple[int, int]] = Counter()
+    previous, run = -1, (0, 0)
     for end, atom in zip(ends.tolist(), np.searchsorted(atoms.stops, ends).tolist(), strict=True):
         start, stop = int(atoms.starts[atom]), int(atoms.stops[atom])
-        if text[start].isalpha() and end - start <= LAST_PLACE:
-            run = text[start:stop].lower()
-            places[run] |= 1 << (end - start)
-            seen[run] += atom != previous
+        if not text[start].isalpha():
+            continue
+        if atom != previous:
+            run = script_of(text[start]), run_hash(text[start:stop])
+            seen[run] += 1
             previous = atom
-    once = Counter(script_of(run[0]) for run, count in seen.items() if count == 1)
-    lone = sorted(one for one, count in once.items() if count >= FEWEST and count > UNSEEN * scripts[one])
-    return tuple(lone), {run_hash(run): own for run, own in places.items() if script_of(run[0]) not in lone}
+        inside[run] += 1
+        if end - start <= LAST_PLACE:
+            places[run] |= 1 << (end - start)
+    missed: Counter[int] = Counter()
+    for run, count in seen.items():
+        if count == 1:
+            missed[run[0]] += inside[run]
+    lone = sorted(one for one, count in missed.items() if count >= FEWEST and count > UNSEEN * scripts[one])
+    return tuple(lone), {own: found for (script, own), found in places.items() if script not in lone}

@@ -443,6 +443,29 @@ def test_places_of_runs_do_not_depend_on_capitals_and_a_few_runs_say_nothing_of_
     assert cut_runs(gold(sentence(("can", "SpaceAfter=No"), "not")))[0] == ()
 
 
+@pytest.mark.parametrize("run", ["İyidir", "ΚΑΛΟΣ"])
+def test_places_of_runs_are_found_whatever_the_lower_case_of_the_whole_run(run):
+    """Python makes two characters of İ, and another letter of Σ at the end."""
+    words = sentence((run[:3], "SpaceAfter=No"), run[3:], "do", ".")
+    segmenter = train_segmenter(Document.from_conllu(words * 50), Document.from_conllu(words * 3), 1, QUICK)
+    (found, *_) = segmenter.cut(f"{run} do .")
+    assert found.forms == (run[:3], run[3:], "do", ".")
+
+
+def test_a_treebank_begins_a_paragraph():
+    first, second = (sentence(("a", "SpaceAfter=No"), (".", "SpaceAfter=No")) for _ in range(2))
+    one, other = (Document.from_conllu(text, source=name) for name, text in (("x", first), ("y", second)))
+    assert gold_text([*one, *other]).paragraphs == ["a.\n\n", "a."]
+    assert gold_text([*one, *one]).paragraphs == ["a.a."]
+
+
+@pytest.mark.parametrize(("words", "lone"), [(70, True), (9, False)])
+def test_a_script_without_any_space_has_no_runs_even_in_one_paragraph(words, lone):
+    text = gold(sentence(*((chr(0x4E00 + i % 40), "SpaceAfter=No") for i in range(words + 1))))
+    assert len(text.paragraphs) == 1
+    assert cut_runs(text)[0] == (script_of("一"),) * lone
+
+
 @pytest.mark.parametrize("size", [62, 63, 100])
 def test_runs_are_cut_after_so_many_letters_at_most(size):
     _, cuts = cut_runs(gold(sentence(("a" * size, "SpaceAfter=No"), "b")))
