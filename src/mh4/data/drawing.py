@@ -7,6 +7,7 @@ heads of doubtful words.
 
 from __future__ import annotations
 
+import re
 import sys
 import unicodedata
 from bisect import bisect_right, insort
@@ -19,6 +20,9 @@ from rich.cells import cell_len
 from .confidence import Confidence
 from .doubts import LEGEND, NOTE_SIZE, SURE, doubts, noted, strength, svg_below
 from .guesses import DRAWING, Guided
+
+# Soft hyphen, marks, embeddings, overrides and isolates of direction, zero-width spaces, word joiners, annotations.
+_INVISIBLE = re.compile("[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
 
 
 class Drawing(Guided, str):
@@ -389,14 +393,20 @@ def _checked(
 
 
 def printable(text: str) -> str:
-    """Replace control characters, which would break lines or XML, and make every kind of space a plain one."""
+    """Replace control characters, which would break lines or XML, and make every kind of space a plain one.
+
+    Invisible characters, such as soft hyphens and marks of direction, are left out unless nothing else is there.
+    Joiners, and format characters that are seen or change what is seen, such as the tags of flags, stay.
+    """
 
     def shown(c: str) -> str:
-        if c.isprintable() or c in "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}":
+        if c.isprintable():
             return c
-        return " " if unicodedata.category(c) == "Zs" else "\N{REPLACEMENT CHARACTER}"
+        if (category := unicodedata.category(c)) == "Cf":
+            return "" if _INVISIBLE.match(c) else c
+        return " " if category == "Zs" else "\N{REPLACEMENT CHARACTER}"
 
-    return "".join(map(shown, text))
+    return "".join(map(shown, text)) or "\N{REPLACEMENT CHARACTER}" * bool(text)
 
 
 def cut(text: str, columns: int) -> str:

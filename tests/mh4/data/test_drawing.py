@@ -20,7 +20,7 @@ from rich.text import Text
 from mh4.data.confidence import Confidence
 from mh4.data.conllu import read_conllu
 from mh4.data.doubts import Doubt, doubts, svg_below
-from mh4.data.drawing import LABEL_SIZE, Drawing, _extent, _label_place, draw_svg, draw_text
+from mh4.data.drawing import LABEL_SIZE, Drawing, _extent, _label_place, draw_svg, draw_text, printable
 from mh4.data.sample import write_sample
 from mh4.decoders.trees import crossed_arcs
 
@@ -155,6 +155,23 @@ def test_wide_characters_keep_the_columns():
 def test_marks_take_no_columns(forms):
     lines = draw_text(forms, [-1, 0, 1, 1], ["root", "dep", "dep"]).split("\n")
     assert len({cell_len(line) - cell_len(line.split()[-1]) for line in lines}) == 1  # relations start in one column
+
+
+@pytest.mark.parametrize(
+    ("form", "shown"),
+    [
+        ("ver\u00adstehen", "verstehen"),
+        ("\u200fسلام\u200e", "سلام"),
+        ("a\u202eb\u202c\u2066c\u2069", "abc"),
+        ("\ufeffខ្ញុំ\u200bនៅ", "ខ្ញុំនៅ"),
+        ("🏴\U000e0067\U000e0062\U000e007f", "🏴\U000e0067\U000e0062\U000e007f"),  # a flag
+        ("\u06dd\u0661", "\u06dd\u0661"),  # the end of a verse, around its number
+        ("\u200b\u00ad", "\N{REPLACEMENT CHARACTER}"),
+    ],
+)
+def test_invisible_characters_are_left_out(form, shown):
+    assert printable(form) == shown
+    assert shown in str(draw_svg([form], [-1, 0]))
 
 
 def test_joiners_and_spaces_stay():
