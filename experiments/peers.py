@@ -298,7 +298,6 @@ def measure(peer: str, train: Path, dev: Path, work: Path, options: str, minutes
         "training cpu seconds": round(costs["seconds"]),
         "words per CPU second": round(json.loads(found.with_suffix(".json").read_text())),
         "MiB": {"training": round(costs["MiB"]), "parsing": round(parsing_memory)},
-        "data": data,
     }
 
 
@@ -332,6 +331,7 @@ def main() -> None:
         parser.error("--options are for one of --peers")
     arguments.results.mkdir(parents=True, exist_ok=True)
     train, dev = (part_path(arguments.treebank, part) for part in ("train", "dev"))
+    data = describe_files({"train": train, "dev": dev})
     for peer in arguments.peers:
         path = arguments.results / f"{arguments.treebank.name}-{peer}.json"
         settings = {
@@ -340,12 +340,12 @@ def main() -> None:
             "options": arguments.options,
             "minutes": arguments.minutes,
         }
-        result = read_kept(path, settings, describe_files({"train": train, "dev": dev}))
+        result = read_kept(path, settings, data)
         if result is None:
             found = measure(
                 peer, train, dev, arguments.work / arguments.treebank.name, arguments.options, arguments.minutes
             )
-            result = {**settings, **found, **made_with("cpu")}
+            result = {**settings, **found, "data": data, **made_with("cpu")}
             write_result(path, result)
         costs = (result[name] for name in ("training cpu seconds", "words per CPU second", "MiB"))
         print(peer, *result["dev"].values(), *costs)
