@@ -231,7 +231,8 @@ def draw_svg(
     Every arc is a ``<path class="arc">`` with ``data-head`` and ``data-dependent``; class ``crossed`` marks arcs that
     another arc crosses, and a legend explains them. The less certain a doubtful word's head, the thinner and paler its
     arc; below the word, the picture shows the probability of the head and a dashed arc from the next best head, class
-    ``other``. For arguments and errors, see `draw_text`.
+    ``other``. The first word stands on the right if the first letter belongs to a script written from right to left.
+    For arguments and errors, see `draw_text`.
     """
     heads, crossed = _checked(forms, heads, relations)
     n = len(forms)
@@ -240,6 +241,10 @@ def draw_svg(
     levels = _levels(heads)
     centres, right = _centres(words, heads, labels)
     ports = _ports(heads, levels, centres)
+    mirrored = _is_right_to_left("".join(words))
+    if mirrored:
+        centres = [right - x for x in centres]
+        ports = {port: right - x for port, x in ports.items()}
     risers = np.array(sorted((x, levels[d]) for (_, d, _), x in ports.items()))
     baseline = MARGIN + LABEL_SIZE + max(levels) * LEVEL
     below: list[str] = []
@@ -270,8 +275,9 @@ def draw_svg(
                 f'<rect class="ground" x="{label_x - half:.1f}" y="{label_y - 11}" width="{2 * half:.1f}" height="14"/>'
                 f'<text class="label{kind}" x="{label_x:.1f}" y="{label_y}">{escape(labels[d])}</text>'
             )
+    direction = ' direction="rtl"' if mirrored else ""
     for word, x in zip(words, centres[1:], strict=True):
-        texts.append(f'<text class="word" x="{x:.1f}" y="{baseline + WORD_SIZE + 5}">{escape(word)}</text>')
+        texts.append(f'<text class="word"{direction} x="{x:.1f}" y="{baseline + WORD_SIZE + 5}">{escape(word)}</text>')
     for row, (kind, meaning) in enumerate(reversed(legends)):
         y = height - MARGIN + 6 - 24 * row
         texts.append(
@@ -287,6 +293,11 @@ def draw_svg(
         f"<title>Dependency tree</title>\n<style>{style}</style>\n"
         f'<rect class="ground" width="100%" height="100%" rx="10"/>\n{body}\n</svg>\n'
     )
+
+
+def _is_right_to_left(text: str) -> bool:
+    letter = next(filter(str.isalpha, text), "")
+    return unicodedata.bidirectional(letter) in ("R", "AL") if letter else False
 
 
 def _levels(heads: np.ndarray) -> list[int]:

@@ -339,6 +339,26 @@ def test_doubtful_heads_in_a_picture():
     assert draw_svg(FORMS, PARSED, RELATIONS, certain) == draw_svg(FORMS, PARSED, RELATIONS)
 
 
+@pytest.mark.parametrize(
+    ("letter", "mirrored"), [("ש", True), ("س", True), ("7ש", True), ("שa", True), ("aש", False), ("7", False)]
+)
+def test_scripts_written_from_right_to_left_begin_on_the_right(letter, mirrored):
+    def feet(letters):
+        forms = [letters + "a" * (len(form) + 2 - len(letters)) for form in FORMS]
+        tree = ElementTree.fromstring(draw_svg(forms, PARSED, PARSED_RELATIONS, CONFIDENCE))
+        words = [*_with_class(tree, "word"), *_with_class(tree, "note")]
+        paths = [path for path in tree.iter(f"{SVG}path") if path.get("data-head")]
+        ends = [re.fullmatch(r"M([\d.]+) .*?(?:([\d.]+) \d+|V\d+)", path.get("d")).groups() for path in paths]
+        directions = {word.get("direction") for word in _with_class(tree, "word")}
+        places = [float(x) for x in [*(word.get("x") for word in words), *itertools.chain(*ends)] if x]
+        return places, directions, float(tree.get("width"))
+
+    from_left, _, width = feet("a" * len(letter))
+    places, directions, _ = feet(letter)
+    assert directions == ({"rtl"} if mirrored else {None})
+    np.testing.assert_allclose(places, [width - x for x in from_left] if mirrored else from_left, atol=0.6)
+
+
 def test_next_best_heads_lie_below_each_other():
     found = [Doubt(1, 0.5, 4), Doubt(2, 0.5, 3), Doubt(3, 0.4, 0), Doubt(4, 0.3, -1)]
     elements, bottom = svg_below(found, [0.0, 10.0, 60.0, 110.0, 160.0], 100.0)
