@@ -24,9 +24,9 @@ def problem(decoder, n, seed=0, known=0.0):
     return scores, bonus, np.where(fixed, tree, -1)
 
 
-def without_room(name, n, search="exact"):
+def without_room(name, n, search="exact", single_root=True):
     """A decoder whose memory limit is just too low for n words."""
-    decoder = get_decoder(name, search=search)
+    decoder = get_decoder(name, single_root=single_root, search=search)
     chart = decoder.chart if search != "exact" else decoder
     chart.memory_limit = chart.chart_bytes(n) - 1
     return decoder
@@ -43,20 +43,23 @@ def test_nothing_changes_where_the_chart_fits(name):
     assert fallback.chart_bytes(12) == decoder.chart_bytes(12)
 
 
+@pytest.mark.parametrize("single_root", [True, False])
 @pytest.mark.parametrize("name", CHARTS)
-def test_too_long_for_the_chart(name):
-    decoder = without_room(name, 20)
+def test_too_long_for_the_chart(name, single_root):
+    decoder = without_room(name, 20, single_root=single_root)
     scores, bonus, _ = problem(decoder, 20)
+    bonus[0, 1 : bonus.shape[0] - 1] += 5.0  # a root with several children is better
     with pytest.raises(ChartTooLargeError):
         decoder.decode(scores, bonus)
     fallback = Fallback(decoder)
     found = fallback.decode(scores, bonus)
     if "arc" in decoder.channels:
         assert fallback.instead(20) == "mst"
-        expected = get_decoder("mst").decode(scores[:1], bonus)
+        expected = get_decoder("mst", single_root=single_root).decode(scores[:1], bonus)
     else:
         assert fallback.instead(20) == "beam:16"
-        expected = get_decoder(name, search="beam:16").decode(scores, bonus)
+        expected = get_decoder(name, single_root=single_root, search="beam:16").decode(scores, bonus)
+    assert (np.count_nonzero(found.heads == 0) == 1) == single_root
     assert (found.parts.tolist(), found.score) == (expected.parts.tolist(), expected.score)
     assert (fallback.decode_batch(scores[None], [20], bonus[None])[0].heads == found.heads).all()
 
