@@ -59,6 +59,16 @@ def test_float32_scores_below_a_large_constant_decide(name):
     assert (decoder.decode(scores, -1000 * large).heads == decoder.decode(scores).heads).all()
 
 
+@every_decoder
+@pytest.mark.parametrize("constant", [1e9, -1e9])
+def test_a_constant_on_the_arcs_from_a_single_root_is_subtracted(name, constant, monkeypatch):
+    decoder = get_decoder(name)
+    scores, bonus = random_scores(decoder, 10, 0), np.zeros((12, 12))
+    bonus[0] = constant
+    monkeypatch.setattr("mh4.decoders.forest.best_of_large", lambda *arguments: pytest.fail("numbers are still large"))
+    assert (decoder.decode(scores, bonus).heads == decoder.decode(scores).heads).all()
+
+
 @pytest.mark.parametrize("name", [name for name in NAMES if get_decoder(name).channels == ("arc",)])
 def test_a_penalty_that_one_arc_of_the_root_must_pay_hides_nothing(name):
     decoder = get_decoder(name)
