@@ -241,7 +241,7 @@ def draw_svg(
     levels = _levels(heads)
     centres, right = _centres(words, heads, labels)
     ports = _ports(heads, levels, centres)
-    mirrored = _is_right_to_left("".join(words))
+    mirrored = is_right_to_left("".join(words))
     if mirrored:
         centres = [right - x for x in centres]
         ports = {port: right - x for port, x in ports.items()}
@@ -295,7 +295,8 @@ def draw_svg(
     )
 
 
-def _is_right_to_left(text: str) -> bool:
+def is_right_to_left(text: str) -> bool:
+    """Whether the first letter belongs to a script written from right to left."""
     letter = next(filter(str.isalpha, text), "")
     return unicodedata.bidirectional(letter) in ("R", "AL") if letter else False
 
@@ -317,11 +318,15 @@ def _levels(heads: np.ndarray) -> list[int]:
 def _centres(words: list[str], heads: np.ndarray, labels: list[str]) -> tuple[list[float], float]:
     """x of the centre of each word (index 0 unused) and the width of the picture.
 
-    Words move apart where an arc between them needs room for its label.
+    Words move apart where an arc between them needs room for its label, and where the arcs to many dependents of a word
+    would start nearer to another word.
     """
-    widths = [0.0] + [max(_extent(word, WORD_SIZE), 2 * ARROW) for word in words]
-    centres = [0.0] * len(widths)
     dependents = _dependents(heads)
+    widths = [0.0] + [
+        max(_extent(word, WORD_SIZE), 2 * ARROW, 2 * (len(own) * PORT - WORD_GAP))
+        for word, own in zip(words, dependents[1:], strict=True)
+    ]
+    centres = [0.0] * len(widths)
     for d in range(1, len(widths)):
         x = MARGIN + widths[1] / 2 if d == 1 else centres[d - 1] + (widths[d - 1] + widths[d]) / 2 + WORD_GAP
         for other, dependent in ((int(heads[d]), d), *((one, one) for one in dependents[d])):

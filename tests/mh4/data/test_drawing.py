@@ -231,6 +231,9 @@ def test_picture_stays_inside_its_frame_and_words_apart(heads):
         assert 0 < float(text.get("y")) < height
     places = [float(text.get("x")) for text in _with_class(picture, "word")]
     assert all(b - a > 20 for a, b in itertools.pairwise(places))
+    for arc in _with_class(picture, "arc"):
+        foot, head = float(arc.get("d")[1:].split()[0]), int(arc.get("data-head", 0))
+        assert head == 0 or min(places, key=lambda x: abs(x - foot)) == places[head - 1]
 
 
 def test_legend_stays_inside_the_frame():

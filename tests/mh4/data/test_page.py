@@ -26,7 +26,7 @@ def test_a_page_has_all_sentences():
     HTMLParser().feed(page)
     assert page.startswith("<!doctype html>")
     assert "<title>a &lt;file&gt;</title>" in page
-    assert re.findall(r'<section id="(\d)">\n<h2>(.*)</h2>\n<p dir="auto">(.*)</p>', page) == [
+    assert re.findall(r'<section id="(\d)" dir="ltr">\n<h2>(.*)</h2>\n<p>(.*)</p>', page) == [
         ("1", "s&lt;1&gt;", "&lt;b&gt; &amp; c"),
         ("2", "1", "a b"),
         ("3", "1", "a b c d"),
@@ -38,6 +38,11 @@ def test_a_page_has_all_sentences():
     assert 'class="arc crossed"' in pictures[1]
     for picture in pictures:
         ElementTree.fromstring(picture)
+
+
+def test_sentences_written_from_right_to_left_begin_on_the_right():
+    sentences = [Sentence(['"', "שלום"]), Sentence(["السلام", "a"]), Sentence(["a", "שלום"]), Sentence(["1"])]
+    assert re.findall('dir="(...)"', "".join(draw_page(sentences, "x"))) == ["rtl", "rtl", "ltr", "ltr"]
 
 
 def test_a_page_shows_how_certain_heads_are():

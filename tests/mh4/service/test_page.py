@@ -381,6 +381,17 @@ def test_a_long_sentence_scrolls_within_its_frame(page):
     assert page.evaluate("document.documentElement.scrollWidth") <= SIZE["width"]
 
 
+@pytest.mark.parametrize("mirrored", ["false", "true"])
+def test_arcs_to_many_dependents_start_at_their_head(page, mirrored):
+    arcs = [{"head": 5 if d != 5 else 0, "dependent": d, "label": ""} for d in range(1, 10)]
+    lay_out = f"import('./page/layout.js').then(it => it.layOut(Array(10).fill(12), {arcs}, () => 0, {mirrored}))"
+    layout = page.evaluate(lay_out)
+    for arc in layout["arcs"]:
+        foot = float(arc["path"][1:].split()[0])
+        nearest = min(range(1, 10), key=lambda word: abs(layout["centres"][word] - foot))
+        assert nearest == (arc["head"] or arc["dependent"])
+
+
 def test_dark_and_light(page):
     parse(page)
     colours = []

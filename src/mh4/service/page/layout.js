@@ -109,7 +109,9 @@ function labelPlace(start, end, rising, width) {
  */
 export function layOut(widths, arcs, labelWidth, mirrored) {
   const levels = arcLevels(arcs);
-  const { centres, width } = centresOf(widths, arcs, labelWidth);
+  const ports = (word) => PORT * arcs.filter((arc) => arc.head === word).length;
+  const rooms = widths.map((width, word) => Math.max(width, 2 * (ports(word) - WORD_GAP))); // not nearer to other words
+  const { centres, width } = centresOf(rooms, arcs, labelWidth);
   const port = portsOf(arcs, levels, centres);
   const crossed = crossedArcs(arcs);
   const baseline = MARGIN + LABEL_HEIGHT + Math.max(1, ...levels.values()) * LEVEL;
