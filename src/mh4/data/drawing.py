@@ -297,8 +297,7 @@ def draw_svg(
 
 def is_right_to_left(text: str) -> bool:
     """Whether the first letter belongs to a script written from right to left."""
-    letter = next(filter(str.isalpha, text), "")
-    return unicodedata.bidirectional(letter) in ("R", "AL") if letter else False
+    return next((unicodedata.bidirectional(c) in ("R", "AL") for c in text if c.isalpha()), False)
 
 
 def _levels(heads: np.ndarray) -> list[int]:
