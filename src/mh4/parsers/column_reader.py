@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import repeat
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ from .column_choice import PREDICTED, choose_analyses, choose_rules
 from .column_counts import UNKNOWN, canonical
 from .column_weights import DEFAULT, ColumnWeights
 from .columns import Columns
+from .given_analyses import GivenAnalyses
 from .request import TAGS, Request
 
 
@@ -69,10 +70,11 @@ class ColumnReader:
 
     An *analysis* is a combination of UPOS, XPOS and FEATS that occurs in training, so that the three always go
     together. Its score is the network's, plus what the form's analyses in training suggest, plus what the word's
-    relation in the tree suggests. The UPOS is the one whose analyses have the highest total probability; XPOS and FEATS
-    come from the analyses with the UPOS, given or predicted, chosen jointly for all words of a tree: see
-    `mh4.parsers.agreement`. A form in the lexicon gets its lemma there, any other the result of the best applicable
-    lemma rule; for new forms, rules that yield a known lemma get a bonus.
+    relation in the tree suggests. Analyses that contradict given values are left out. The UPOS is the one whose
+    analyses have the highest total probability; XPOS and FEATS come from the analyses with the UPOS, given or
+    predicted, chosen jointly for all words of a tree: see `mh4.parsers.agreement`. A form in the lexicon gets its lemma
+    there, any other the result of the best applicable lemma rule; for new forms, rules that yield a known lemma get a
+    bonus.
 
     Attributes
     ----------
@@ -100,6 +102,7 @@ class ColumnReader:
         self._of_upos = torch.from_numpy(of_upos.astype(np.float32)).to(device)
         # The last row, for an unknown UPOS, forbids nothing.
         self._forbidden = torch.from_numpy(np.pad(~of_upos, ((0, 1), (0, 0)))).to(device)
+        self._given = GivenAnalyses(columns.analyses)
         self._seen = columns.occurrences
         # A form seen c times with an analysis adds log(spread + c) = log(spread) + log(1 + c / spread), weighted.
         of_form = weights.form_weight
@@ -127,16 +130,27 @@ class ColumnReader:
         )
 
     def choose(
-        self, scores: ColumnScores, sentences: Sequence[Sentence], overwrite: bool, relations: Tensor | None = None
+        self,
+        scores: ColumnScores,
+        sentences: Sequence[Sentence],
+        overwritten: Collection[str] = (),
+        relations: Tensor | None = None,
     ) -> ColumnChoices:
-        """Choose classes for the M words of some sentences; ``relations``, int64 (M,), are indices, R for none."""
+        """Choose classes for the M words of some sentences, which agree with given values.
+
+        Given values in ``overwritten`` columns do not count. ``relations``, int64 (M,), are indices, R for none.
+        """
         index, unknown = self.columns.upos_index, len(self.columns.upos)
         predicted = "upos" in self.annotates
         given = [
-            PREDICTED if predicted and (overwrite or tag == UNKNOWN) else index.get(tag, unknown)
+            PREDICTED if predicted and ("upos" in overwritten or tag == UNKNOWN) else index.get(tag, unknown)
             for sentence in sentences
             for tag in sentence.upos
         ]
+        if scores.analyses is not None and (constraints := self._given.constraints(sentences, overwritten)):
+            words, excluded = (send(torch.from_numpy(array), self.device) for array in constraints)
+            of_words = scores.analyses[words].masked_fill(excluded, float("-inf"))
+            scores = scores._replace(analyses=scores.analyses.index_put((words,), of_words))
         forms = [form for sentence in sentences for form in sentence.forms]
         rule_rows = np.full(len(forms), -1)
         if scores.lemmas is not None:
@@ -283,7 +297,7 @@ class ColumnReader:
 
         def fill(name: str, predicted: Iterable[str]) -> tuple[str, ...]:
             given: tuple[str, ...] = getattr(sentence, name)
-            if (request.overwrite and name in request.columns) or given.count(UNKNOWN) == len(given):
+            if name in request.overwritten or given.count(UNKNOWN) == len(given):
                 filled = tuple(predicted)
             elif UNKNOWN not in given or name == "feats":
                 return given

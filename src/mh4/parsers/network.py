@@ -294,13 +294,12 @@ class NetworkParser(Parser, Generic[C, S]):
             )
             rows = [send(torch.from_numpy(place), self.device) for place in places]
             scores = self.network.annotator(self.network.annotation_vectors(encoded, *rows))
-            overwrite = request.overwrite and "upos" in request.columns
             of_words = None
             if self._annotates_by_trees(request):
                 none = relations.classes.new_full((1,), len(self.vocabulary.relations))
                 rows_of_arcs = send(torch.from_numpy(arcs.of_words(lengths)), self.device)
                 of_words = torch.cat([relations.classes, none])[rows_of_arcs]
-            return self.reader.choose(scores, sentences, overwrite, of_words)
+            return self.reader.choose(scores, sentences, request.overwritten, of_words)
 
     def _read(self, labelled: LabelledBatch) -> list[Annotation]:
         batch, _, arcs, relations, choices = labelled

@@ -195,6 +195,11 @@ class Request:
         return frozenset(GROUPS["all"]) if self.predict is None else self.predict
 
     @property
+    def overwritten(self) -> frozenset[str]:
+        """The columns whose given values do not count."""
+        return self.columns if self.overwrite else frozenset()
+
+    @property
     def alternatives(self) -> bool:
         """Whether the costs of all other heads are requested."""
         return self.confidence == "all"

@@ -91,7 +91,7 @@ def test_a_head_decides_what_its_dependent_leaves_open():
     scores.analyses[0, at["ADJ", "Case=Nom|Degree=Pos"]] = 0.1
     scores.analyses[1, at["NOUN", "Case=Acc"]] = 3
     sentence = Sentence.from_words(["new", "other"]).replace(upos=["ADJ", "NOUN"])
-    choices = reader.choose(scores, [sentence], False)
+    choices = reader.choose(scores, [sentence])
     trees = [(np.array([-1, 2, 0], np.int32), np.array([1, 0]))]
     for known, cases in ((None, ["Nom", "Acc"]), ([None], ["Nom", "Acc"]), (trees, ["Acc", "Acc"])):
         (values,) = reader.read(choices, [sentence], Request(predict="feats"), known)

@@ -14,7 +14,7 @@ from mh4.parsers.column_choice import choose_rules
 from mh4.parsers.column_reader import ColumnReader
 from mh4.parsers.column_weights import ColumnWeights
 from mh4.parsers.columns import Columns
-from mh4.parsers.request import Request
+from mh4.parsers.request import TAGS, Request
 
 RELATIONS = ["root", "dep"]
 
@@ -55,7 +55,7 @@ def test_what_a_form_had_in_training_is_the_logarithm_of_its_counts_and_of_some_
     )
     columns = reader.columns
     words = Sentence(["saw", "new", "the"])
-    chosen = reader.choose(scores_of(reader, 3), [words], True).chosen
+    chosen = reader.choose(scores_of(reader, 3), [words]).chosen
     total = {}
     for word in range(3):
         for k, score in zip(chosen.analyses[word].tolist(), chosen.analysis_scores[word].tolist(), strict=True):
@@ -80,18 +80,24 @@ def test_on_the_cpu_the_same_is_chosen_as_on_a_gpu(seed, relations):
     words = [" ".join(map(draw.choice, columns)) for _ in range(40)]
     reader = reader_of(*(sentence(*words[i : i + 4]) for i in range(0, 40, 4)))
     texts = [
-        Sentence([*draw.choice([*forms, "new", "x"], n)], upos=[*draw.choice([*tags, "X", "_"], n)]) for n in (3, 5, 1)
+        Sentence(
+            [*draw.choice([*forms, "new", "x"], n)],
+            upos=[*draw.choice([*tags, "X", "_"], n)],
+            xpos=[*draw.choice(["X", "Y", "?", "_"], n)],
+            feats=[*draw.choice(["_", "Case=Gen", "Case=Ine"], n)],
+        )
+        for n in (3, 5, 1)
     ]
     analyses, rules = (
         torch.from_numpy(draw.normal(0, 3, (9, count)).astype(np.float32))
         for count in (len(reader.columns.analyses), len(reader.columns.rules))
     )
     of_words = torch.from_numpy(draw.integers(0, len(RELATIONS) + 1, 9)) if relations else None
-    for overwrite in (True, False):
+    for overwritten in (TAGS, ("feats",), ()):
         found = []
         for choose in (reader._choose, reader._choose_compiled):
             reader._choose_compiled = choose
-            found.append(reader.choose(ColumnScores(analyses, rules), texts, overwrite, of_words).chosen)
+            found.append(reader.choose(ColumnScores(analyses, rules), texts, overwritten, of_words).chosen)
             del reader._choose_compiled
         (classes, *theirs), (own_classes, *ours) = found
         np.testing.assert_array_equal(own_classes, classes)
@@ -114,7 +120,7 @@ def test_a_rule_that_would_leave_nothing_is_not_taken(form, fits):
     reader = reader_of(sentence("dogs dog NOUN N _", "of of ADP P _"))
     cuts = reader.columns.rules.index(lemma_rule("dogs", "dog"))
     scores = scores_of(reader, 1, rules={(0, cuts): 9.0})
-    chosen = reader.choose(scores, [Sentence([form])], False).chosen
+    chosen = reader.choose(scores, [Sentence([form])]).chosen
     assert (int(chosen.classes[0, 2]) == cuts) == fits
 
 
@@ -125,8 +131,8 @@ def test_given_features_choose_the_lemma_unless_they_are_overwritten():
     other = next(k for k, (_, _, feats) in enumerate(reader.columns.analyses) if feats == "Case=Gen")
     scores = scores_of(reader, 1, analyses={(0, other): 9.0})
     for columns, lemma in (("lemmas", "saw"), ("feats,lemmas", "sawe")):
-        choices = reader.choose(scores, [given], False)
-        (values,) = reader.read(choices, [given], Request(predict=columns, overwrite=True))
+        request = Request(predict=columns, overwrite=True)
+        (values,) = reader.read(reader.choose(scores, [given], request.overwritten), [given], request)
         assert values["lemmas"] == (lemma,)
 
 
@@ -135,12 +141,66 @@ def test_given_features_choose_the_lemma_in_any_order(features):
     """In training, too, FEATS count in UD's order."""
     reader = reader_of(sentence("saw saw X N Number=Sing|Case=Gen", "saw see X N Number=Sing|Case=Nom"))
     words = Sentence(["saw"], upos=["X"], feats=[features])
-    choices = reader.choose(scores_of(reader, 1), [words], False)
+    choices = reader.choose(scores_of(reader, 1), [words])
     (found,) = reader.read(choices, [words], Request(predict="lemmas"))
     assert found == {"lemmas": ("saw",)}
     words = words.replace(feats=[features.replace("Gen", "Nom")])
     (found,) = reader.read(choices, [words], Request(predict="lemmas"))
     assert found == {"lemmas": ("see",)}
+
+
+ANALYSES = [
+    *["a a NOUN Nsg Number=Sing", "b b NOUN Npl Number=Plur", "c c VERB Vfin Number=Sing"],
+    *["d d ADV Npl _", "e e _ Odd _", "f f ADJ Adj Gender=Fem|Case=Gen"],
+]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("x _ _ Npl _", "NOUN Npl Number=Plur"),
+        ("x _ NOUN _ Number=Sing", "NOUN Nsg Number=Sing"),
+        ("x _ _ _ Number=Sing", "VERB Vfin Number=Sing"),
+        ("x _ _ Vfin Number=Plur", "VERB Vfin Number=Plur"),  # no word of training has both: XPOS decides on UPOS
+        ("x _ ADV Vfin Number=Plur", "ADV Vfin Number=Plur"),
+        ("x _ _ New Number=Plur", "NOUN New Number=Plur"),
+        ("x _ _ Odd _", "NOUN Odd Number=Plur"),  # had no UPOS in training, and must have one: XPOS does not decide
+        ("x _ X Vfin _", "X Vfin Number=Sing"),
+        ("x _ _ _ Gender=Fem|Case=Gen", "ADJ Adj Gender=Fem|Case=Gen"),
+    ],
+)
+def test_predicted_values_agree_with_given_ones(given, expected):
+    reader = reader_of(*map(sentence, ANALYSES))
+    order = ["NOUN Npl", "VERB Vfin", "NOUN Nsg", "ADV Npl", "_ Odd", "ADJ Adj"]  # from the likeliest
+    scores = scores_of(reader, 1)
+    for k, (upos, xpos, _) in enumerate(reader.columns.analyses):
+        scores.analyses[0, k] = 9.0 - 3 * order.index(f"{upos} {xpos}")
+    before = scores.analyses.clone()
+    words, request = sentence(given), Request(predict="tags")
+    for choose in (reader._choose_compiled, reader._choose):
+        reader._choose_compiled = choose
+        (values,) = reader.read(reader.choose(scores, [words]), [words], request)
+        assert " ".join(values.get(name, getattr(words, name))[0] for name in TAGS) == expected
+    assert torch.equal(scores.analyses, before)
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ("upos,xpos", {"upos": "VERB", "xpos": "Vfin"}),  # as FEATS say
+        ("upos,feats", {"upos": "NOUN", "feats": "Number=Sing"}),  # as XPOS says
+        ("tags", {"upos": "ADV", "xpos": "Npl", "feats": "_"}),
+    ],
+)
+def test_given_values_that_are_overwritten_do_not_count(columns, expected):
+    reader = reader_of(*map(sentence, ANALYSES))
+    tags = [f"{upos} {xpos}" for upos, xpos, _ in reader.columns.analyses]
+    likely = {"ADV Npl": 9.0, "VERB Vfin": 6.0, "NOUN Npl": 3.0}
+    scores = scores_of(reader, 3, analyses={(2, tags.index(tag)): score for tag, score in likely.items()})
+    texts = [Sentence(["new", "x"]), Sentence(["x"], xpos=["Nsg"], feats=["Number=Sing"])]
+    request = Request(predict=columns, overwrite=True)
+    *_, values = reader.read(reader.choose(scores, texts, request.overwritten), texts, request)
+    assert {name: value for name, (value,) in values.items()} == expected
 
 
 def test_dependents_agree_with_their_own_heads():
@@ -151,7 +211,7 @@ def test_dependents_agree_with_their_own_heads():
     analyses = {(upos, feats): k for k, (upos, _, feats) in enumerate(reader.columns.analyses)}
     words = Sentence(["x", "y", "z"], upos=["VERB", "NOUN", "ADJ"])
     sure = {(0, analyses["VERB", "_"]): 9.0, (1, analyses["NOUN", "Case=Nom"]): 9.0}
-    choices = reader.choose(scores_of(reader, 3, analyses=sure), [words], False)
+    choices = reader.choose(scores_of(reader, 3, analyses=sure), [words])
     found = {}
     for head in (1, 2):  # of the adjective
         heads = np.array([-1, 0, 1, head], np.int32)
@@ -176,7 +236,7 @@ def test_choices_can_be_read_again_and_in_any_order_of_columns():
     reader = reader_of(sentence("dogs dog NOUN N _", "cats cat NOUN N _", "is be VERB V _"))
     texts = [Sentence(["dogs", "rats"]), Sentence(["is"]), Sentence(["foxes", "is", "owls"])]
     strip = next(k for k, rule in enumerate(reader.columns.rules) if rule.apply("rats") == "rat")
-    choices = reader.choose(scores_of(reader, 6, rules={(k, strip): 9.0 for k in (1, 5)}), texts, False)
+    choices = reader.choose(scores_of(reader, 6, rules={(k, strip): 9.0 for k in (1, 5)}), texts)
     for names in ("upos", "lemmas", "upos,lemmas"):
         found = reader.read(choices, texts, Request(predict=names))
         assert [list(values) for values in found] == [names.split(",")] * 3
@@ -199,7 +259,7 @@ def test_weights_are_those_of_the_model(changes):
     for weights in (ColumnWeights(), ColumnWeights(**changes)):
         reader = ColumnReader(columns, annotator, torch.device("cpu"), RELATIONS, weights)
         scores = scores_of(reader, 2, analyses={(0, verb): 0.4}, rules={(1, as_it_is): 3.0})
-        choices = reader.choose(scores, [tried], False)
+        choices = reader.choose(scores, [tried])
         found.append(reader.read(choices, [tried], Request(predict="upos,lemmas")))
     assert found[0] != found[1]
 
@@ -213,7 +273,7 @@ def test_every_weight_counts():
             columns, Annotator(*ANNOTATOR, 4, columns.classes), torch.device("cpu"), RELATIONS, weights
         )
         scores = scores_of(reader, 2, rules={(1, 0): 1.0})
-        chosen = reader.choose(scores, [words], False, torch.tensor([0, 1])).chosen
+        chosen = reader.choose(scores, [words], relations=torch.tensor([0, 1])).chosen
         return [reader._gains, *(array.tolist() for array in chosen)]
 
     plain = ColumnWeights(candidate_analyses=2, candidate_rules=1)

@@ -241,7 +241,7 @@ def test_xpos_of_too_many_characters_is_the_commonest_one_that_goes_with_the_oth
     sentence = rows("new _ NOUN _ _")
     scores = ColumnScores(annotator(torch.randn(1, 4)).analyses, None)
     scores.analyses[:, columns.classes.analyses.feats == columns.classes.analyses.feats[0]] += 100
-    assert columns.analyses[reader.choose(scores, [sentence], overwrite=False).chosen.classes[0, 1]] == (
+    assert columns.analyses[reader.choose(scores, [sentence]).chosen.classes[0, 1]] == (
         "NOUN",
         "M",
         "Number=Sing",
@@ -274,7 +274,7 @@ def test_what_a_form_had_in_training_counts_beside_the_scores():
     sentence = rows("saw _ NOUN _ _", "dogs _ NOUN _ _", "paws _ NOUN _ _", "cats _ NOUN _ _")
 
     def chosen():
-        return [columns.analyses[k][2] for k in reader.choose(scores, [sentence], overwrite=False).chosen.classes[:, 1]]
+        return [columns.analyses[k][2] for k in reader.choose(scores, [sentence]).chosen.classes[:, 1]]
 
     assert chosen()[:3] == ["Number=Sing", "Number=Plur", "Number=Plur"]
     scores.analyses[:, columns.analyses.index(("NOUN", "N", "Number=Plur"))] = 50.0  # a confident network wins
@@ -304,7 +304,7 @@ def test_a_tag_is_as_probable_as_its_analyses_together():
     (noun,) = (k for k, choice in enumerate(columns.analyses) if choice[0] == "NOUN")
     scores = ColumnScores(torch.zeros(2, 3), None)
     scores.analyses[:, noun] = torch.tensor([0.5, 1.0])  # the two analyses of VERB have 0: together ln 2
-    upos, analyses, _ = reader.choose(scores, [rows("d _ _ _ _", "d _ _ _ _")], overwrite=False).chosen.classes.T
+    upos, analyses, _ = reader.choose(scores, [rows("d _ _ _ _", "d _ _ _ _")]).chosen.classes.T
     assert [columns.upos[k] for k in upos] == ["VERB", "NOUN"]
     assert [columns.analyses[k][0] for k in analyses] == ["VERB", "NOUN"]
 
@@ -327,9 +327,9 @@ def test_relations_say_what_goes_with_them():
     scores = ColumnScores(torch.zeros(2, 3), None)
     scores.analyses[:, analyses["ADJ"]] = 0.3
     sentence = rows("d _ _ _ _", "d _ _ _ _")
-    chosen = reader.choose(scores, [sentence], False, torch.tensor([0, 1])).chosen.classes
+    chosen = reader.choose(scores, [sentence], (), torch.tensor([0, 1])).chosen.classes
     assert [columns.upos[k] for k in chosen[:, 0]] == ["NOUN", "ADJ"]
-    chosen = reader.choose(scores, [sentence], False, torch.tensor([2, 2])).chosen.classes  # 2 is no relation
+    chosen = reader.choose(scores, [sentence], (), torch.tensor([2, 2])).chosen.classes  # 2 is no relation
     assert [columns.upos[k] for k in chosen[:, 0]] == ["ADJ", "ADJ"]
 
 
@@ -364,7 +364,7 @@ def test_rules_that_make_known_lemmas_of_new_forms_go_first(tag, lead, lemma):
     with torch.no_grad():
         scores = annotator(torch.zeros(3, 4))._replace(lemmas=of_rules)
     sentence = rows(f"DOGS _ {tag} _ _", "dogs _ NOUN _ _", f"DOGS _ {tag} _ _")  # the lexicon has the second one
-    (values,) = reader.read(reader.choose(scores, [sentence], overwrite=False), [sentence], Request(predict="lemmas"))
+    (values,) = reader.read(reader.choose(scores, [sentence]), [sentence], Request(predict="lemmas"))
     assert values["lemmas"] == (lemma, "dog", lemma)
 
 
@@ -378,7 +378,7 @@ def test_no_lemma_begins_or_ends_with_white_space():
     sentence = Sentence.from_words(["10\u00a0s"]).replace(upos=["NOUN"])
     with torch.no_grad():
         scores = annotator(torch.zeros(1, 4))._replace(lemmas=of_rules)
-    (values,) = reader.read(reader.choose(scores, [sentence], overwrite=False), [sentence], Request(predict="lemmas"))
+    (values,) = reader.read(reader.choose(scores, [sentence]), [sentence], Request(predict="lemmas"))
     assert values["lemmas"] == ("10\u00a0s",)
 
 
@@ -394,7 +394,7 @@ def test_white_space_around_a_form_is_not_its_lemma(space):
     of_rules[:, columns.rules.index(lemma_rule("dogs", "dog"))] = 20.0
     with torch.no_grad():
         scores = annotator(torch.zeros(len(forms), 4))._replace(lemmas=of_rules)
-    (values,) = reader.read(reader.choose(scores, [sentence], overwrite=False), [sentence], Request(predict="lemmas"))
+    (values,) = reader.read(reader.choose(scores, [sentence]), [sentence], Request(predict="lemmas"))
     assert values["lemmas"] == ("dog",) * 3 + ("cat",) * 3
     assert reader._lemma(space, "NOUN", "_", ([0], [0.0])) == space
 
@@ -490,7 +490,8 @@ def test_only_columns_that_are_asked_for_are_overwritten(parser, dev):
 def test_overwrite_predicts_again(parser, dev):
     wrong = [sentence.replace(upos=["X"] * len(sentence), lemmas=["?"] * len(sentence)) for sentence in dev]
     again = parser.parse(wrong, predict="upos,lemmas", overwrite=True)
-    for before, after, expected in zip(dev, again, parser.parse([bare(s) for s in dev]), strict=True):
+    missing = [sentence.replace(upos=["_"] * len(sentence), lemmas=["_"] * len(sentence)) for sentence in dev]
+    for before, after, expected in zip(dev, again, parser.parse(missing), strict=True):
         assert after.upos == expected.upos
         assert after.lemmas == expected.lemmas
         assert after.feats == before.feats

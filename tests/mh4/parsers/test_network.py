@@ -130,3 +130,17 @@ def test_columns_are_chosen_for_the_tree_that_is_returned(options, monkeypatch):
     of_words, [(heads, relations)] = seen
     assert heads[1:].tolist() == found.heads.tolist() == trees[2 if "among" in options else 0]
     assert [names[r] for r in relations] == [names[r] for r in of_words] == list(found.relations)
+
+
+def test_predicted_tags_agree_with_given_ones_unless_these_are_overwritten():
+    analyses = [("NOUN", "N", "Number=Sing"), ("NOUN", "M", "Number=Plur"), ("VERB", "V", "_"), ("VERB", "W", "_")]
+    upos, xpos, feats = zip(*analyses, strict=True)
+    learnt = Sentence(list("abcd"), heads=[0, 1, 1, 1], relations=list("zxxx"), upos=upos, xpos=xpos, feats=feats)
+    parser = ChartParser(Definition.learn(changed(small_config("mst"), **ANNOTATING), [learnt]), device="cpu")
+    words = Sentence(["new", "newer"])
+    bare = parser(words)
+    for tag in xpos:
+        given = words.replace(xpos=[tag, "_"])
+        assert (parser(given).upos[0], tag, parser(given).feats[0]) in analyses
+        tags = parser(given, predict="tags", overwrite=True)
+        assert (tags.upos, tags.xpos, tags.feats) == (bare.upos, bare.xpos, bare.feats)
