@@ -40,8 +40,8 @@ class WordIds(NamedTuple):
 
 
 def normalise(form: str) -> str:
-    """Replace each digit by 0, and make letters lower case."""
-    return _DIGIT.sub("0", form.lower())
+    """Replace each digit by 0, and make letters lower case, İ one character."""
+    return _DIGIT.sub("0", form.replace("İ", "i").lower())
 
 
 def shortened(form: str) -> str:
@@ -111,7 +111,9 @@ class WordVocabulary:
     def _look_up(self, form: str) -> tuple[int, np.ndarray]:
         """The index of a form among the words, and the ids of its characters."""
         characters = map(self._character_index.get, shortened(form), repeat(UNKNOWN))
-        found = self._word_index.get(normalise(form), UNKNOWN), np.array([BEGIN, *characters, END])
+        index = self._word_index
+        word = index.get(normalise(form)) or index.get(_DIGIT.sub("0", form.lower()), UNKNOWN)  # İ in older models
+        found = word, np.array([BEGIN, *characters, END])
         if len(form) <= LONGEST_KEPT:
             if len(self._seen) >= _MOST_KEPT:
                 self._seen.clear()

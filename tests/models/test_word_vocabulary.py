@@ -15,6 +15,13 @@ def vocabulary():
 
 def test_normalise():
     assert normalise("Straße-1984") == "straße-0000"
+    assert normalise("İLK") == "ilk"
+
+
+@pytest.mark.parametrize("word", ["ilk", "i\u0307lk"])
+def test_a_word_is_also_found_as_older_models_have_it(word):
+    vocabulary = WordVocabulary({"yeni": 2, word: 1}, {})
+    assert vocabulary.ids(["İlk", "yeni", "new", "YENİ"]).words.tolist() == [2, 1, UNKNOWN, 1]
 
 
 def test_words_need_so_many_occurrences(vocabulary):

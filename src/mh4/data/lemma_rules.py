@@ -12,12 +12,22 @@ from functools import lru_cache
 from typing import NamedTuple
 
 
-def _title(form: str) -> str:
-    lower = form.lower()
-    return lower[:1].upper() + lower[1:]
+def lower(form: str) -> str:
+    """The form in lower case, as many characters: only İ would become two, an i and a dot above."""
+    return form.replace("İ", "i").lower()
 
 
-CASINGS: dict[str, Callable[[str], str]] = {"lower": str.lower, "as is": str, "title": _title}
+def _capitalise(lower_case: str) -> str:
+    return lower_case[:1].upper() + lower_case[1:]
+
+
+_CASINGS: dict[str, Callable[[str], str]] = {
+    "lowered": lower,
+    "as is": str,
+    "titled": lambda form: _capitalise(lower(form)),
+}
+# "lower" and "title", of older models, make two characters of İ.
+CASINGS = _CASINGS | {"lower": str.lower, "title": lambda form: _capitalise(form.lower())}
 LONGEST = 1000  # characters: substrings of longer words are not searched for
 ABSOLUTE = "absolute"  # instead of a casing: the same lemma for every form
 
@@ -63,7 +73,7 @@ def lemma_rule(form: str, lemma: str) -> LemmaRule:
     is longer than `LONGEST` and neither contains the other, the rule is absolute.
     """
     best, kept = LemmaRule(ABSOLUTE, 0, lemma, 0, ""), 0
-    for name, change in CASINGS.items():
+    for name, change in _CASINGS.items():
         cased = change(form)
         start, in_lemma, size = _longest_match(cased, lemma)
         if size > kept:

@@ -41,7 +41,7 @@ MOST_CELLS = 10**7  # limit for the tables of classes by analyses and of attribu
 Value = Annotated[str, Field(pattern=r"^[^\t\r\n]*$")]
 Tag = Annotated[str, Field(pattern=r"^[^\t\r\n]+$")]
 Cut = Annotated[int, Field(ge=0, lt=2**31)]
-Rule = tuple[Literal["lower", "as is", "title", "absolute"], Cut, Value, Cut, Value]
+Rule = tuple[Literal["lowered", "as is", "titled", "absolute", "lower", "title"], Cut, Value, Cut, Value]
 
 
 @dataclass(frozen=True, config=STRICT)

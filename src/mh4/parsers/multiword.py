@@ -10,6 +10,7 @@ from typing import Self, TypeVar
 from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
+from mh4.data.lemma_rules import lower
 from mh4.data.values import FORM, value_problem
 from mh4.models.checked import STRICT
 
@@ -60,8 +61,8 @@ class MultiwordTokens:
         """Learn from the multiword tokens of a treebank and their words; the most frequent split or rule wins."""
         known: dict[str, Counter[Words]] = defaultdict(Counter)
         for form, words in tokens:
-            token = _lower(form)
-            known[token][tuple(words) if form == token else tuple(map(_lower, words))] += 1
+            token = lower(form)
+            known[token][tuple(words) if form == token else tuple(map(lower, words))] += 1
         endings: dict[str, Counter[tuple[int, Words]]] = defaultdict(Counter)
         beginnings: dict[str, Counter[tuple[int, Words]]] = defaultdict(Counter)
         for form, counts in known.items():
@@ -78,7 +79,7 @@ class MultiwordTokens:
 
     def words(self, form: str) -> Words:
         """The words of a multiword token, in its letter case; empty if no rule applies."""
-        token = _lower(form)
+        token = lower(form)
         words = next(filter(None, self._candidates(token)), ())
         if any(value_problem(word, FORM) for word in words):
             return ()
@@ -107,11 +108,6 @@ class MultiwordTokens:
             if rule := self.beginnings.get(token[:length]):
                 count, (*others, rest) = rule
                 yield (*others, rest + token[count:])
-
-
-def _lower(form: str) -> str:
-    """The form in lower case, as many characters: only İ would become two, an i and a dot above."""
-    return form.replace("İ", "i").lower()
 
 
 def _shared(one: str, other: str) -> int:

@@ -25,20 +25,30 @@ def test_a_rule_makes_the_lemma_that_it_was_made_of(form, lemma):
 @pytest.mark.parametrize(
     ("form", "lemma", "rule"),
     [
-        ("világban", "világ", LemmaRule("lower", 0, "", 3, "")),
-        ("Világban", "világ", LemmaRule("lower", 0, "", 3, "")),
+        ("világban", "világ", LemmaRule("lowered", 0, "", 3, "")),
+        ("Világban", "világ", LemmaRule("lowered", 0, "", 3, "")),
         ("Budapesten", "Budapest", LemmaRule("as is", 0, "", 2, "")),
-        ("BUDAPEST", "Budapest", LemmaRule("title", 0, "", 0, "")),
-        ("legnagyobb", "nagy", LemmaRule("lower", 3, "", 3, "")),
-        ("atsteigands", "at-steigan", LemmaRule("lower", 2, "at-", 2, "")),
+        ("BUDAPEST", "Budapest", LemmaRule("titled", 0, "", 0, "")),
+        ("legnagyobb", "nagy", LemmaRule("lowered", 3, "", 3, "")),
+        ("atsteigands", "at-steigan", LemmaRule("lowered", 2, "at-", 2, "")),
         ("is", "be", LemmaRule(ABSOLUTE, 0, "be", 0, "")),
-        ("Rock'n'Roll", "rock'n'roll", LemmaRule("lower", 0, "", 0, "")),
-        ("ROCK'N'ROLL", "Rock'n'roll", LemmaRule("title", 0, "", 0, "")),
-        ("L'AQUILA", "L'aquila", LemmaRule("title", 0, "", 0, "")),
+        ("Rock'n'Roll", "rock'n'roll", LemmaRule("lowered", 0, "", 0, "")),
+        ("ROCK'N'ROLL", "Rock'n'roll", LemmaRule("titled", 0, "", 0, "")),
+        ("L'AQUILA", "L'aquila", LemmaRule("titled", 0, "", 0, "")),
+        ("İlk", "ilk", LemmaRule("lowered", 0, "", 0, "")),
+        ("ÇİN", "Çin", LemmaRule("titled", 0, "", 0, "")),
     ],
 )
 def test_rules_are_those_a_linguist_expects(form, lemma, rule):
     assert lemma_rule(form, lemma) == rule
+
+
+@pytest.mark.parametrize(
+    ("casing", "lemmas"),
+    [("lower", ["i\u0307lk", "yeni\u0307"]), ("title", ["I\u0307lk", "Yeni\u0307"]), ("as is", ["İlk", "YENİ"])],
+)
+def test_rules_of_older_models_make_the_same_lemmas_as_then(casing, lemmas):
+    assert [LemmaRule(casing, 0, "", 0, "").apply(form) for form in ("İlk", "YENİ")] == lemmas
 
 
 @given(WORDS, WORDS)
@@ -51,9 +61,9 @@ def test_very_long_words_have_their_rules_at_once(monkeypatch):
     """Finding a common substring takes quadratic time: minutes for 20,000 letters."""
     monkeypatch.setattr(lemma_rules, "SequenceMatcher", lambda *_, **__: pytest.fail("quadratic"))
     long = "ab" * 10_000
-    assert lemma_rule("Z" + long, "z" + long) == LemmaRule("lower", 0, "", 0, "")
-    assert lemma_rule(long + "en", long) == LemmaRule("lower", 0, "", 2, "")
-    assert lemma_rule(long, "ge" + long) == LemmaRule("lower", 0, "ge", 0, "")
+    assert lemma_rule("Z" + long, "z" + long) == LemmaRule("lowered", 0, "", 0, "")
+    assert lemma_rule(long + "en", long) == LemmaRule("lowered", 0, "", 2, "")
+    assert lemma_rule(long, "ge" + long) == LemmaRule("lowered", 0, "ge", 0, "")
     for form, lemma in ((long + "x", long + "y"), ("x" * 1001, "xy"), ("xy", "x" * 1001)):
         rule = lemma_rule(form, lemma)
         assert rule == LemmaRule(ABSOLUTE, 0, lemma, 0, "") or {*form} == {"x"}
@@ -62,11 +72,11 @@ def test_very_long_words_have_their_rules_at_once(monkeypatch):
 
 def test_words_of_some_length_still_share_what_they_can():
     form, lemma = "x" + "ab" * 400, "ab" * 400 + "y"
-    assert lemma_rule(form, lemma) == LemmaRule("lower", 1, "", 0, "y")
+    assert lemma_rule(form, lemma) == LemmaRule("lowered", 1, "", 0, "y")
 
 
 def test_a_rule_is_not_for_forms_that_it_would_cut_to_nothing():
-    rule = LemmaRule("lower", 1, "", 2, "x")
+    rule = LemmaRule("lowered", 1, "", 2, "x")
     assert rule.apply("abcd") == "bx"
     assert rule.apply("abc") is None
     assert rule.cut == 3
