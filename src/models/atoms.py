@@ -1,8 +1,8 @@
 """Text as a sequence of atoms, inside which no token ends, and the features that a segmenter sees of each.
 
-An atom is a run of letters of one script, a run of digits, or another character alone; marks and joiners stay with what
-they follow. In scripts that put neither white space nor punctuation between words, each letter is an atom. Every
-feature of an atom is a hash of 64 bits, so that a vocabulary is an array of hashes.
+An atom is a run of letters of one script, a run of digits, a flag, or another character alone; marks and joiners stay
+with what they follow. In scripts that put neither white space nor punctuation between words, each letter is an atom.
+Every feature of an atom is a hash of 64 bits, so that a vocabulary is an array of hashes.
 """
 
 from __future__ import annotations
@@ -200,6 +200,12 @@ def _hash_of(codes, start, stop):
     return value
 
 
+@njit(nogil=True, inline="always")
+def _is_half_flag(code):
+    """Whether it is a regional indicator; two of them are a flag."""
+    return 0x1F1E6 <= code <= 0x1F1FF
+
+
 @njit(nogil=True)
 def _end_of_atom(codes, kinds, scripts, runs, start, end):
     """The end of the atom that begins at ``start``; ``runs`` says whether characters of its kind form runs."""
@@ -209,7 +215,8 @@ def _end_of_atom(codes, kinds, scripts, runs, start, end):
         following = kinds[codes[stop]]
         goes_on = runs and following == kind and (kind == DIGIT or scripts[codes[stop]] == script)
         joined = following > BREAK and kinds[codes[stop - 1]] == JOINER
-        if not (goes_on or joined or following in (JOINED, JOINER)):
+        flag = stop == start + 1 and _is_half_flag(codes[start]) and _is_half_flag(codes[stop])
+        if not (goes_on or joined or flag or following in (JOINED, JOINER)):
             break
         stop += 1
     return stop
