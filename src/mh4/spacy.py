@@ -104,7 +104,7 @@ class _Model:
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {name: value for name, value in vars(self).items() if name not in ("_parser", "_error_handler")}
+        state = {name: value for name, value in vars(self).items() if name != "_parser"}
         return {**state, "content": self.to_bytes()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -190,8 +190,12 @@ def test_a_saved_pipeline_is_loaded_without_importing_mh4(nlp, tmp_path):
 @pytest.mark.parametrize("start", ["fork", "spawn"])
 def test_processes(nlp, start, monkeypatch):
     monkeypatch.setattr(multiprocessing.context._default_context, "_actual_context", multiprocessing.get_context(start))
-    texts = [TEXT, "Zvai te.", "Kve yeni."] * 4
-    assert [seen(doc) for doc in nlp.pipe(texts, n_process=2, batch_size=3)] == [seen(doc) for doc in nlp.pipe(texts)]
+    monkeypatch.setattr(nlp.get_pipe("mh4"), "_error_handler", spacy.util.raise_error)
+    monkeypatch.setattr(nlp, "default_error_handler", spacy.util.raise_error)
+    nlp.set_error_handler(spacy.util.ignore_error)
+    texts = [TEXT, "Zvai te.", "a\0b", "Kve yeni."] * 3
+    found = [seen(doc) for doc in nlp.pipe(texts, n_process=2, batch_size=3)]
+    assert found == [seen(doc) for doc in nlp.pipe(text for text in texts if "\0" not in text)]
 
 
 def test_spacy_can_read_the_types_of_the_factory():
@@ -335,8 +339,6 @@ def test_documents_that_cannot_be_parsed_go_to_the_error_handler(text_model):
     assert (name, text) == ("mh4", "a\0b ")
     assert message.startswith("Doc 'a\\x00b ': ")
     assert nlp.get_pipe("mh4").get_error_handler() is nlp.default_error_handler
-    copied = pickle.loads(pickle.dumps(nlp.get_pipe("mh4")))
-    assert copied.get_error_handler() is spacy.util.raise_error  # a handler may be any function
 
 
 def test_texts_that_cannot_be_cut_go_to_the_error_handler(text_model):
