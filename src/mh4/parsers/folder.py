@@ -43,6 +43,8 @@ from .segmenter import SEGMENTER_FILES, SEGMENTER_SETTINGS, SEGMENTER_WEIGHTS, N
 from .vocabulary import Vocabulary, without_words
 
 ENCODER = "encoder."  # prefix of the encoder's files
+# Files that a new model replaces or, if it does not have them, removes; so do all files with the prefix `ENCODER`.
+REPLACED = (CONFIG, VOCABULARY, WEIGHTS, *SEGMENTER_FILES, META, STATE, LOG, CALIBRATION)
 
 C = TypeVar("C", bound=Config)
 V = TypeVar("V")
@@ -211,8 +213,7 @@ class ModelFolder:
             with tempfile.TemporaryDirectory(prefix=".mh4-", dir=self.path, ignore_cleanup_errors=True) as written:
                 place = type(self)(written)
                 yield place
-                known = (CONFIG, VOCABULARY, WEIGHTS, *SEGMENTER_FILES, META, STATE, LOG, CALIBRATION)
-                remove_files(self.path, (*known, *(ENCODER + name for name in self.encoder_files)))
+                remove_files(self.path, (*REPLACED, *(ENCODER + name for name in self.encoder_files)))
                 # config.json comes last.
                 for path in sorted(place.path.iterdir(), key=lambda path: path.name == CONFIG):
                     os.replace(path, self / path.name)

@@ -25,7 +25,7 @@ def licence_line(licence: str | None) -> str:
     return f"The licence of the treebank is {licence}.{forbids if is_non_commercial(licence) else ''}"
 
 
-def make_card(name: str, meta: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:
+def make_card(name: str, meta: Mapping[str, Any], files: Mapping[str, bytes], load: str | None = None) -> bytes:
     """The card as Markdown, with the metadata that Hugging Face reads at its top.
 
     Parameters
@@ -36,8 +36,11 @@ def make_card(name: str, meta: Mapping[str, Any], files: Mapping[str, bytes]) ->
         Contents of its meta.json.
     files
         Contents of its files, by name; the card lists their sizes and checksums.
+    load
+        The expression that loads it, by default `mh4.load` with its name.
     """
-    return "\n".join([*_metadata(meta), "", f"# {name}", "", *_body(name, meta), *_sums(files), ""]).encode()
+    body = _body(meta, load or f'mh4.load("{name}")')
+    return "\n".join([*_metadata(meta), "", f"# {name}", "", *body, *_sums(files), ""]).encode()
 
 
 def _metadata(meta: Mapping[str, Any]) -> Iterator[str]:
@@ -58,7 +61,7 @@ def _metadata(meta: Mapping[str, Any]) -> Iterator[str]:
     yield "---"
 
 
-def _body(name: str, meta: Mapping[str, Any]) -> Iterator[str]:
+def _body(meta: Mapping[str, Any], load: str) -> Iterator[str]:
     treebank = meta.get("treebank", {})
     parts = [
         " and ".join(
@@ -69,7 +72,7 @@ def _body(name: str, meta: Mapping[str, Any]) -> Iterator[str]:
     ]
     data = ", chosen on ".join(parts) or "unknown data"
     yield f"A dependency parser, trained by mh4 {meta.get('version', '')} on {data}."
-    yield from ("", "```python", "import mh4", "", f'parser = mh4.load("{name}")', "```", "")
+    yield from ("", "```python", "import mh4", "", f"parser = {load}", "```", "")
     yield from ("## Licence", "", licence_line(meta.get("licence")), "", "## Scores", "")
     for evaluation in meta.get("evaluation", ()):
         yield from _scores(evaluation)

@@ -19,6 +19,7 @@ from mh4.data.guesses import LOADING, guided
 from mh4.machine import reason_of, require
 
 from ..checksums import SUMS, listed_files
+from ..folder import ENCODER, REPLACED
 from ..loading import Loaded
 from .card import CARD, make_card
 
@@ -83,10 +84,13 @@ class Shared(Loaded):
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write a model folder with a card, README.md, replacing any model in it; for errors see `save`."""
+        self._save_with_card(folder)
+
+    def _save_with_card(self, folder: str | Path, load: str | None = None) -> None:
         self.save(folder, overwrite=True)
         folder = Path(folder)
         with atomic_output(folder / CARD) as stream:
-            stream.write(make_card(folder.resolve().name, self.meta, dict(listed_files(folder))))
+            stream.write(make_card(folder.resolve().name, self.meta, dict(listed_files(folder)), load))
 
     def push_to_hub(
         self,
@@ -98,6 +102,8 @@ class Shared(Loaded):
         commit_message: str = "Upload model",
     ) -> str:
         """Upload the model and its card to Hugging Face (extra ``mh4[hub]``); returns the URL of the commit.
+
+        Of a model that the repository holds already, no file stays; other files do.
 
         Parameters
         ----------
@@ -116,9 +122,13 @@ class Shared(Loaded):
         api = require("huggingface_hub", EXTRA).HfApi(token=token)
         with tempfile.TemporaryDirectory() as parent:
             folder = Path(parent, repository.rpartition("/")[2])
-            self.save_pretrained(folder)
+            self._save_with_card(folder, f'mh4.Parser.from_pretrained("{repository}")')
             api.create_repo(repository, private=private, exist_ok=True)
             commit = api.upload_folder(
-                repo_id=repository, folder_path=folder, revision=revision, commit_message=commit_message
+                repo_id=repository,
+                folder_path=folder,
+                revision=revision,
+                commit_message=commit_message,
+                delete_patterns=[*REPLACED, f"{ENCODER}*"],  # never deletes what is uploaded
             )
         return str(commit.commit_url)

@@ -81,6 +81,38 @@ def test_what_is_saved_is_loaded_again_and_has_a_card(model, tmp_path):
     assert (metadata.language, metadata.library_name, metadata.license) == ("xx", "mh4", "unknown")
 
 
+def test_an_upload_replaces_the_whole_model_but_no_other_file(model, monkeypatch, tmp_path):
+    remote = tmp_path / "remote"
+    shutil.copytree(GOLDEN_FOLDER / "models" / "chart", remote)
+    model_files = ("segmenter.json", "segmenter.safetensors", "segmenter.udpipe", "calibration.json", "encoder.x.bin")
+    others = ("README.md", "figures.json", "notes/config.json")
+    (remote / "notes").mkdir()
+    for name in (*model_files, *others):
+        (remote / name).write_text("{}")
+
+    class Api:
+        def __init__(self, token):
+            pass
+
+        def create_repo(self, *_, **__):
+            pass
+
+        def upload_folder(self, *, folder_path, delete_patterns, **_):
+            there = [str(path.relative_to(remote)) for path in remote.rglob("*") if path.is_file()]
+            for name in hub.utils.filter_repo_objects(there, allow_patterns=delete_patterns):
+                (remote / name).unlink()
+            shutil.copytree(folder_path, remote, dirs_exist_ok=True)
+            return SimpleNamespace(commit_url="")
+
+    monkeypatch.setattr(hub, "HfApi", Api)
+    parser = mh4.load(model, device="cpu")
+    parser.push_to_hub("some/xx")
+    assert not [name for name in model_files if (remote / name).exists()]
+    assert all((remote / name).exists() for name in others)
+    assert 'parser = mh4.Parser.from_pretrained("some/xx")\n' in (remote / "README.md").read_text()
+    assert heads(mh4.Parser.from_pretrained(remote, device="cpu")) == heads(parser)
+
+
 def test_an_upload_has_the_model_and_its_card(model, monkeypatch):
     done = []
 
@@ -91,7 +123,7 @@ def test_an_upload_has_the_model_and_its_card(model, monkeypatch):
         def create_repo(self, repository, *, private, exist_ok):
             done.append((repository, private, exist_ok))
 
-        def upload_folder(self, *, repo_id, folder_path, revision, commit_message):
+        def upload_folder(self, *, repo_id, folder_path, revision, commit_message, delete_patterns):
             card = (folder_path / "README.md").read_text()
             done.append((repo_id, revision, commit_message, "# xx" in card, sorted(os.listdir(folder_path))))
             return SimpleNamespace(commit_url="https://example.org/1")
