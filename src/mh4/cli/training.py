@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -260,6 +262,7 @@ def train(
         overwrite=overwrite,
         errors=error_policy(skip_bad),
         segmenter=segmenter,
+        command=shlex.join(["mh4", *sys.argv[1:]]),
     )
     _run(job)
 

@@ -37,6 +37,8 @@ class TrainingJob:
         Called while a file of word vectors is read, with the bytes read so far and in all.
     on_preparation : callable, optional
         Called while the sentences are prepared, before the first step of a network, with the work done and in all.
+    command : str, optional
+        The command line of the training, recorded in meta.json.
 
     Raises
     ------
@@ -60,6 +62,7 @@ class TrainingJob:
     on_evaluation: Callable[[dict[str, Any]], None] | None = None
     on_reading: OnReading = unreported
     on_preparation: Callable[[int, int], None] | None = None
+    command: str | None = None
 
     def __post_init__(self) -> None:
         self._check_treebanks()

@@ -1,8 +1,6 @@
 """The origin of a model: the meta.json in its folder, for people and for other programs."""
 
 import re
-import shlex
-import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,24 +18,27 @@ OnEvaluation = Callable[[dict[str, Any]], None]
 
 
 def noting_origin(
-    folder: Path, train: Sequence[Treebank], dev: Sequence[Treebank], on_evaluation: OnEvaluation | None
+    folder: Path,
+    train: Sequence[Treebank],
+    dev: Sequence[Treebank],
+    command: str | None,
+    on_evaluation: OnEvaluation | None,
 ) -> OnEvaluation:
     """A callback that writes meta.json when an evaluation is the best so far, and then calls ``on_evaluation``.
 
     The file holds ``language`` (if the treebanks are named as in UD and all have the same, else null), ``licence``
     (from files beside the treebanks, else null), ``treebank`` (file, sentences and words of train and dev; lists with a
     name for each treebank if there are several), ``dev`` (UAS and LAS, means over the treebanks), ``version`` (of mh4),
-    ``command`` and ``created``.
+    ``command`` (of ``mh4 train``; null in Python, where the arguments of the program may be private) and ``created``.
     """
     languages = {named and named[1] for named in (_UD_FILE.match(Path(one.path).name) for one in train)}
     licences = list(dict.fromkeys(filter(None, (find_licence(one.path) for one in train))))
-    program, *arguments = sys.argv
     origin = {
         "language": languages.pop() if len(languages) == 1 else None,
         "licence": " and ".join(licences) or None,
         "treebank": {part: _described(treebanks) for part, treebanks in (("train", train), ("dev", dev))},
         "version": __version__,
-        "command": shlex.join([Path(program).name, *arguments]),
+        "command": command,
     }
 
     def note(report: dict[str, Any]) -> None:

@@ -40,7 +40,7 @@ def run_training(job: TrainingJob) -> Progress:
             how = "continue with resume=True, start again" if fitter.resumes else "start again"
             raise DataError(f"{folder}: holds a model already ({how} with overwrite=True)")
         treebanks = fitter.read()
-        report = noting_origin(folder, *treebanks, job.on_evaluation) if fitter.lead else None
+        report = noting_origin(folder, *treebanks, job.command, job.on_evaluation) if fitter.lead else None
         place, needs_segmenter = fitter.prepare(treebanks, report)
         with place.noted():
             if needs_segmenter:

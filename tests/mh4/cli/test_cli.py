@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -182,6 +183,8 @@ def test_train_eval_round_trip(small_treebanks, tmp_path, run):
     assert result.returncode == 0, result.stderr.decode()
     assert "best: UAS" in result.stderr.decode()
     assert f"model in {model}" in result.stderr.decode()
+    command = json.loads((model / "meta.json").read_text())["command"]
+    assert shlex.split(command)[:4] == ["mh4", "train", str(train), "--dev"]
     assert run("parse", model, dev, "-o", tmp_path / "out.conllu").returncode == 0
     evaluation = run("eval", dev, tmp_path / "out.conllu", "--json")
     scores = json.loads(evaluation.stdout)["scores"]

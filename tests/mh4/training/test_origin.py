@@ -29,17 +29,27 @@ def test_a_model_knows_where_it_comes_from(kind, small_treebanks, tmp_path):
         copy.write_bytes(path.read_bytes())
     (tmp_path / "README.md").write_text("License: CC BY-NC-SA 3.0\n")
     reports = []
-    meta = trained(kind, treebanks, tmp_path / "m", on_evaluation=reports.append).meta
+    options = {"on_evaluation": reports.append, "command": "mh4 train x"}
+    meta = trained(kind, treebanks, tmp_path / "m", **options).meta
     assert meta == json.loads((tmp_path / "m" / "meta.json").read_text())
     assert meta["language"] == "hu"
     assert meta["licence"] == "CC BY-NC-SA 3.0"
     assert meta["treebank"]["train"]["sentences"] == 40
     assert meta["treebank"]["dev"]["file"] == "hu_szeged-ud-dev.conllu"
     assert meta["version"] == mh4.__version__
-    assert meta["command"]
+    assert meta["command"] == "mh4 train x"
     assert datetime.fromisoformat(meta["created"]).utcoffset() is not None
     best = [report for report in reports if report["best"]][-1]
     assert meta["dev"] == {"uas": round(best["dev_uas"], 2), "las": round(best["dev_las"], 2)}
+
+
+def test_arguments_of_the_host_program_are_not_recorded(small_treebanks, tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["host.py", "--token", "secret"])
+    options = {"system": "arc-eager", "scorer": "perceptron", "iterations": 1}
+    parser = mh4.train(*small_treebanks, tmp_path / "m", **options)
+    parser.save_pretrained(tmp_path / "shared")
+    assert parser.meta["command"] is None
+    assert not [path for path in tmp_path.rglob("*.*") if path.is_file() and b"secret" in path.read_bytes()]
 
 
 def test_a_model_without_it_loads_and_a_new_model_has_its_own(small_treebanks, tmp_path):
@@ -67,5 +77,5 @@ def test_a_treebank_whose_name_is_not_utf8(small_treebanks, tmp_path):
 @pytest.mark.parametrize(("second", "language"), [("hu_other", "hu"), ("got_proiel", None), ("other", None)])
 def test_a_model_has_a_language_if_all_treebanks_are_of_it(second, language, tmp_path):
     treebanks = [Treebank(name, tmp_path / f"{name}-ud-train.conllu", []) for name in ("hu_szeged", second)]
-    noting_origin(tmp_path, treebanks, treebanks, None)({"best": True, "dev_uas": 80.0, "dev_las": 70.0})
+    noting_origin(tmp_path, treebanks, treebanks, None, None)({"best": True, "dev_uas": 80.0, "dev_las": 70.0})
     assert json.loads((tmp_path / "meta.json").read_text())["language"] == language
