@@ -116,4 +116,5 @@ class Errors:
 
 
 def _warn(error: DataError) -> None:
-    warnings.warn(f"{error}; sentence left out", stacklevel=4)
+    # Without the registry of `warnings.warn`, by which Python shows equal warnings only once per process.
+    warnings.warn_explicit(f"{error}; sentence left out", UserWarning, "mh4", 0)

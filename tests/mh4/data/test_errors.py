@@ -1,8 +1,11 @@
 """Policies for errors in single sentences, and error messages."""
 
+import warnings
+
 import pytest
 
 from mh4 import cli
+from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError, Errors
 from mh4.machine import require
 
@@ -34,6 +37,21 @@ def test_the_argument_skip_warns():
     with pytest.warns(UserWarning, match="a.conllu:1: sentence 1: is odd; sentence left out"):
         errors(FIRST)
     assert errors.skips
+
+
+def test_each_skipped_sentence_is_warned_of_each_time(tmp_path):
+    path = tmp_path / "bad.conllu"
+    path.write_text("1\ta\t_\t_\t_\t_\t7\troot\t_\t_\n\n")
+    for _ in range(2):
+        with warnings.catch_warnings(record=True) as seen:  # under Python's filters, which show equal warnings once
+            warnings.simplefilter("default")
+            for _ in range(3):
+                assert list(read_conllu(path, errors="skip")) == []
+        assert [str(one.message).endswith("; sentence left out") for one in seen] == [True] * 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="sentence left out"):
+            list(read_conllu(path, errors="skip"))
 
 
 def test_an_object_reports_only_to_who_made_it(recwarn):
