@@ -1,6 +1,7 @@
 """Open inputs, and write outputs that are either complete or absent."""
 
 import bz2
+import codecs
 import errno
 import gzip
 import io
@@ -15,7 +16,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import BinaryIO, TextIO, cast
+from typing import Any, BinaryIO, TextIO, cast
 
 from .errors import DataError, quote
 
@@ -112,7 +113,8 @@ def open_unread(path: str | Path) -> Iterator[BinaryIO]:
     DataError: The file is missing, is a folder or may not be read.
     """
     if is_standard_input(path):
-        yield _opened(sys.stdin, STDIN_NAME).buffer
+        stdin = _opened(sys.stdin, STDIN_NAME)
+        yield stdin.buffer if hasattr(stdin, "buffer") else io.BytesIO(stdin.read().encode(errors="surrogatepass"))
         return
     _check_characters(path, "input")
     try:
@@ -223,8 +225,9 @@ def atomic_output(path: str | Path) -> Iterator[BinaryIO]:
         stdout = _opened(sys.stdout, STDOUT_NAME)
         with _naming(STDOUT_NAME):
             stdout.flush()  # so that text printed earlier comes first
-            yield stdout.buffer
-            stdout.buffer.flush()
+            content = stdout.buffer if hasattr(stdout, "buffer") else cast(BinaryIO, _Decoding(stdout))
+            yield content
+            content.flush()
         return
     if (opened := _OPENED.fullmatch(str(path))) is not None:
         with _naming(path), _output_stream(path, lambda: os.dup(int(opened[1] or 2))) as stream:
@@ -255,6 +258,21 @@ def atomic_output(path: str | Path) -> Iterator[BinaryIO]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+class _Decoding(io.BufferedIOBase):
+    """Writes bytes in UTF-8 to a stream of text alone, such as standard output in a notebook."""
+
+    def __init__(self, text: TextIO) -> None:
+        self._text = text
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+
+    def write(self, content: Any) -> int:
+        self._text.write(self._decoder.decode(content))
+        return len(content)
+
+    def flush(self) -> None:
+        self._text.flush()
 
 
 @contextmanager

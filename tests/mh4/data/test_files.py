@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import time
+from contextlib import redirect_stdout
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -203,6 +204,21 @@ def test_dash_is_standard_input_and_stays_open(monkeypatch):
     with open_input("-") as stream:
         assert stream.read() == b"text"
     assert not raw.closed
+
+
+def test_standard_streams_may_be_streams_of_text_alone(monkeypatch):
+    """As in notebooks, and under `contextlib.redirect_stdout`."""
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        sys.stdout.write("first\n")
+        with atomic_output("-") as stream:
+            for byte in "é\r\n€".encode():
+                stream.write(bytes([byte]))
+        sys.stdout.write(".\n")
+    assert printed.getvalue() == "first\né\r\n€.\n"
+    monkeypatch.setattr(sys, "stdin", io.StringIO("é\n\ud800"))
+    with open_input("-") as stream:
+        assert stream.read() == b"\xc3\xa9\n\xed\xa0\x80"  # a lone surrogate, which readers report as no UTF-8
 
 
 def test_input_is_closed_afterwards(tmp_path):
