@@ -16,6 +16,7 @@ from math import isfinite, isnan
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mh4.machine import available_threads
 
@@ -124,7 +125,7 @@ class Decoder(ABC):
         """Bytes of the chart of a sentence of n words (0 if negligible)."""
         return 0
 
-    def decode(self, scores: np.ndarray, arc_bonus: np.ndarray | None = None) -> Derivation:
+    def decode(self, scores: ArrayLike, arc_bonus: ArrayLike | None = None) -> Derivation:
         """Return the best derivation under ``scores``.
 
         Parameters
@@ -169,44 +170,46 @@ class Decoder(ABC):
             raise InfeasibleError(f"no {self.name} derivation of these {n} words: the allowed arcs hold no such tree")
         return Derivation(heads, parts[:count], float(score))
 
-    def forest(self, scores: np.ndarray, arc_bonus: np.ndarray | None = None, temperature: float = 1.0) -> Forest:
+    def forest(self, scores: ArrayLike, arc_bonus: ArrayLike | None = None, temperature: ArrayLike = 1.0) -> Forest:
         """Return the forest of all derivations of one sentence, which answers several questions; see `Forest`."""
         return Forest(self, scores, arc_bonus, temperature)
 
-    def margins(self, scores: np.ndarray, arc_bonus: np.ndarray | None = None) -> Margins:
+    def margins(self, scores: ArrayLike, arc_bonus: ArrayLike | None = None) -> Margins:
         """See `Forest.margins`."""
         return self.forest(scores, arc_bonus).margins
 
-    def max_marginals(self, scores: np.ndarray, arc_bonus: np.ndarray | None = None) -> np.ndarray:
+    def max_marginals(self, scores: ArrayLike, arc_bonus: ArrayLike | None = None) -> np.ndarray:
         """See `Forest.max_marginals`."""
         return self.forest(scores, arc_bonus).max_marginals
 
-    def k_best(self, scores: np.ndarray, k: int, arc_bonus: np.ndarray | None = None) -> list[Derivation]:
+    def k_best(self, scores: ArrayLike, k: int, arc_bonus: ArrayLike | None = None) -> list[Derivation]:
         """See `Forest.k_best`."""
         return self.forest(scores, arc_bonus).k_best(k)
 
     def marginals(
-        self, scores: np.ndarray, arc_bonus: np.ndarray | None = None, temperature: float = 1.0
+        self, scores: ArrayLike, arc_bonus: ArrayLike | None = None, temperature: ArrayLike = 1.0
     ) -> np.ndarray:
         """See `Forest.marginals`."""
         return self.forest(scores, arc_bonus, temperature).marginals
 
     def part_marginals(
-        self, scores: np.ndarray, arc_bonus: np.ndarray | None = None, temperature: float = 1.0
+        self, scores: ArrayLike, arc_bonus: ArrayLike | None = None, temperature: ArrayLike = 1.0
     ) -> PartMarginals:
         """See `Forest.part_marginals`."""
         return self.forest(scores, arc_bonus, temperature).part_marginals
 
-    def log_partition(self, scores: np.ndarray, arc_bonus: np.ndarray | None = None, temperature: float = 1.0) -> float:
+    def log_partition(
+        self, scores: ArrayLike, arc_bonus: ArrayLike | None = None, temperature: ArrayLike = 1.0
+    ) -> float:
         """See `Forest.log_partition`."""
         return self.forest(scores, arc_bonus, temperature).log_partition
 
     def sample(
         self,
-        scores: np.ndarray,
+        scores: ArrayLike,
         count: int,
-        arc_bonus: np.ndarray | None = None,
-        temperature: float = 1.0,
+        arc_bonus: ArrayLike | None = None,
+        temperature: ArrayLike = 1.0,
         rng: np.random.Generator | int | None = None,
     ) -> list[Derivation]:
         """See `Forest.sample`."""
@@ -261,7 +264,7 @@ class Decoder(ABC):
         raise UnsupportedError(self._lacks_marginals())
 
     def _checked(
-        self, scores: np.ndarray, arc_bonus: np.ndarray | None, dtype: type[np.floating[Any]] = np.float32
+        self, scores: ArrayLike, arc_bonus: ArrayLike | None, dtype: type[np.floating[Any]] = np.float32
     ) -> tuple[np.ndarray, np.ndarray]:
         scores = own_array(scores, dtype)
         shape = scores.shape
@@ -290,9 +293,9 @@ class Decoder(ABC):
 
     def decode_batch(
         self,
-        scores: np.ndarray,
+        scores: ArrayLike,
         lengths: Iterable[int],
-        arc_bonus: np.ndarray | None = None,
+        arc_bonus: ArrayLike | None = None,
         threads: int | None = None,
     ) -> list[Derivation]:
         """Decode a padded batch; the result does not depend on ``threads``.
@@ -318,9 +321,9 @@ class Decoder(ABC):
 
     def margins_batch(
         self,
-        scores: np.ndarray,
+        scores: ArrayLike,
         lengths: Iterable[int],
-        arc_bonus: np.ndarray | None = None,
+        arc_bonus: ArrayLike | None = None,
         threads: int | None = None,
     ) -> list[Margins]:
         """`margins` of a padded batch; see `decode_batch`."""
@@ -328,10 +331,10 @@ class Decoder(ABC):
 
     def part_marginals_batch(
         self,
-        scores: np.ndarray,
+        scores: ArrayLike,
         lengths: Iterable[int],
-        arc_bonus: np.ndarray | None = None,
-        temperature: float = 1.0,
+        arc_bonus: ArrayLike | None = None,
+        temperature: ArrayLike = 1.0,
         threads: int | None = None,
     ) -> list[PartMarginals]:
         """`part_marginals` of a padded batch; see `decode_batch`."""
@@ -352,9 +355,9 @@ class Decoder(ABC):
     def map_batch(
         self,
         ask: Callable[[np.ndarray, np.ndarray | None], T],
-        scores: np.ndarray,
+        scores: ArrayLike,
         lengths: Iterable[int],
-        arc_bonus: np.ndarray | None = None,
+        arc_bonus: ArrayLike | None = None,
         threads: int | None = None,
         decodes: int = 1,
     ) -> list[T]:
@@ -395,7 +398,7 @@ class Decoder(ABC):
         return 1 if quick else threads
 
     def _checked_batch(
-        self, scores: np.ndarray, lengths: Sequence[int], arc_bonus: np.ndarray | None = None
+        self, scores: ArrayLike, lengths: Sequence[int], arc_bonus: ArrayLike | None = None
     ) -> np.ndarray:
         """The scores (B, C, N, N) as an array; ValueError if their shape, a length or the bonus does not fit."""
         scores = plain_array(scores)
@@ -411,15 +414,15 @@ class Decoder(ABC):
             raise ValueError(f"arc_bonus must have shape {wanted}; got {np.shape(arc_bonus)}")
         return scores
 
-    def derive_batch(self, scores: np.ndarray, trees: Sequence[np.ndarray]) -> list[Derivation]:
+    def derive_batch(self, scores: ArrayLike, trees: Iterable[ArrayLike]) -> list[Derivation]:
         """Return the best derivation of each given tree, as `decode_batch` does if all other arcs are forbidden.
 
         Parameters
         ----------
         scores
             See `decode_batch`.
-        trees : B arrays int (n + 1,)
-            Heads of trees of this decoder's class.
+        trees : B arrays int (n + 1,), or one array (B, n + 1)
+            Heads of trees of this decoder's class; arrays may be tensors of PyTorch, too.
 
         Raises
         ------
@@ -433,7 +436,7 @@ class Decoder(ABC):
         found = zip(given.each(), given.counts.tolist(), given.totals.tolist(), strict=True)
         return [Derivation(heads, parts[:count], total) for (heads, parts), count, total in found]
 
-    def derive_together(self, scores: np.ndarray, given: TreeBatch) -> None:
+    def derive_together(self, scores: ArrayLike, given: TreeBatch) -> None:
         """Like `derive_batch`, but writes into ``given``."""
         scores = without_low(own_array(self._checked_batch(scores, given.lengths)))
         self._derive(scores, given)

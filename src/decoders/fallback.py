@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .decoder import Decoder
 from .forest import Forest
@@ -90,7 +91,7 @@ class Fallback(Decoder):
     def sums_bytes(self, n: int) -> int:
         return self.decoder.sums_bytes(n)
 
-    def forest(self, scores: np.ndarray, arc_bonus: np.ndarray | None = None, temperature: float = 1.0) -> Forest:
+    def forest(self, scores: ArrayLike, arc_bonus: ArrayLike | None = None, temperature: ArrayLike = 1.0) -> Forest:
         """See `Decoder.forest`; where another decoder stands in, only the best tree is available."""
         n = len(self._checked(scores, arc_bonus)[1]) - 2
         chosen = self if self._unsure(n) else self.decoder

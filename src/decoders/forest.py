@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numba import njit
+from numpy.typing import ArrayLike
 
 from .derivation import (
     ChartTooLargeError,
@@ -67,7 +68,7 @@ class Solver(Protocol):
     has_marginals: bool
     memory_limit: int
 
-    def decode(self, scores: np.ndarray, arc_bonus: np.ndarray | None = None) -> Derivation:
+    def decode(self, scores: ArrayLike, arc_bonus: ArrayLike | None = None) -> Derivation:
         """See `Decoder.decode`."""
 
     def without_shared(self, scores: np.ndarray, arc_bonus: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -80,7 +81,7 @@ class Solver(Protocol):
         """See `Decoder.sums_bytes`."""
 
     def _checked(
-        self, scores: np.ndarray, arc_bonus: np.ndarray | None, dtype: type[np.floating[Any]] = np.float32
+        self, scores: ArrayLike, arc_bonus: ArrayLike | None, dtype: type[np.floating[Any]] = np.float32
     ) -> tuple[np.ndarray, np.ndarray]: ...
     def _best(self, scores: np.ndarray, arc_bonus: np.ndarray) -> Derivation: ...
     def _max_marginals(self, solved: Solved) -> np.ndarray: ...
@@ -119,9 +120,9 @@ class Forest:
     def __init__(
         self,
         decoder: Solver,
-        scores: np.ndarray,
-        arc_bonus: np.ndarray | None = None,
-        temperature: float = 1.0,
+        scores: ArrayLike,
+        arc_bonus: ArrayLike | None = None,
+        temperature: ArrayLike = 1.0,
     ) -> None:
         temperature = float(plain_array(temperature).item())  # numbers of other types would round the sums
         if not (isfinite(temperature) and temperature > 0):

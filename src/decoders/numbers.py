@@ -92,7 +92,7 @@ def plain_array(values: Any) -> np.ndarray:
     return np.asarray(values)
 
 
-def own_array(values: np.ndarray, dtype: type[np.floating[Any]] = np.float32) -> np.ndarray:
+def own_array(values: Any, dtype: type[np.floating[Any]] = np.float32) -> np.ndarray:
     """The array as the kernels are compiled for it: of that type, C order, writable (though they only read).
 
     ValueError: Numbers are complex; a masked array.

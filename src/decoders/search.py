@@ -7,6 +7,7 @@ shifts and n reduces to the stack [0] and the buffer [n + 1].
 
 import numpy as np
 from numba import njit
+from numpy.typing import ArrayLike
 
 from .decoder import DEFAULT_MEMORY_LIMIT, Decoder
 from .derivation import Derivation, InfeasibleError
@@ -256,7 +257,7 @@ class BeamSearch(Decoder):
     def __repr__(self) -> str:
         return f"{super().__repr__()[:-1]}, {'greedy' if self.width == 1 else f'beam of {self.width}'}>"
 
-    def decode(self, scores: np.ndarray, arc_bonus: np.ndarray | None = None) -> Derivation:
+    def decode(self, scores: ArrayLike, arc_bonus: ArrayLike | None = None) -> Derivation:
         """Best derivation found; see `Decoder.decode`.
 
         Raises

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .derivation import Derivation, InfeasibleError
+from .numbers import plain_array
 
 
 class TreeBatch(NamedTuple):
@@ -35,11 +37,12 @@ class TreeBatch(NamedTuple):
     totals: np.ndarray
 
     @classmethod
-    def of(cls, trees: Sequence[np.ndarray]) -> Self:
+    def of(cls, trees: Iterable[ArrayLike]) -> Self:
         """A batch of these trees, with room for their derivations; InfeasibleError for heads that int32 cannot hold."""
-        batch = cls.empty([len(tree) - 1 for tree in trees])
-        if trees:
-            heads = np.concatenate(trees)
+        given = [tree if type(tree) is np.ndarray else plain_array(tree) for tree in trees]
+        batch = cls.empty([len(tree) - 1 for tree in given])
+        if given:
+            heads = np.concatenate(given)
             np.copyto(batch.heads, heads, casting="same_kind")
             if heads.dtype != np.int32 and not np.array_equal(batch.heads, heads):
                 raise InfeasibleError(

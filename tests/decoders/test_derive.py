@@ -177,3 +177,14 @@ def test_heads_that_are_no_integers(name):
     decoder = get_decoder(name)
     with pytest.raises(TypeError):
         decoder.derive_batch(np.zeros((1, len(decoder.channels), 4, 4), np.float32), [np.array([-1.0, 2.5, 0.0])])
+
+
+@pytest.mark.parametrize("trees", [np.array, iter, lambda rows: [list(row) for row in rows], "tensor", "tensors"])
+def test_trees_may_be_one_array_or_any_iterable_or_tensors(trees):
+    rows = [np.array([-1, 2, 0, 2]), np.array([-1, 0, 1, 2])]
+    if isinstance(trees, str):
+        torch = pytest.importorskip("torch")
+        tensor = torch.tensor(np.array(rows))
+        trees = {"tensor": lambda _: tensor, "tensors": lambda _: [*tensor]}[trees]
+    found = get_decoder("mst").derive_batch(np.zeros((2, 1, 5, 5), np.float32), trees(rows))
+    assert [one.heads.tolist() for one in found] == [row.tolist() for row in rows]

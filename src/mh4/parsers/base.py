@@ -115,7 +115,7 @@ class Parser(Shared, Guided, ABC):
 
     @overload
     def __call__(  # type: ignore[overload-overlap]
-        self, words: Sentence | Sequence[str], **options: Unpack[CallOptions]
+        self, words: Sentence | Iterable[str], **options: Unpack[CallOptions]
     ) -> Sentence: ...
 
     @overload
