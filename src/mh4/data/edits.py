@@ -42,7 +42,7 @@ def replace_column(fields: list[str], column: int, given: Sequence[object]) -> N
     n = len(fields) // STRIDE
     if isinstance(given, str) or not isinstance(given, Sized) or len(given) != n:
         raise ValueError(f"{COLUMNS[column]} needs one value for each of {n} words")
-    values = [value if isinstance(value, str) else written(value, column) for value in given]
+    values = [value if type(value) is str else written(value, column) for value in given]
     known = _SOUND.setdefault(column, set())
     if not known.issuperset(values):
         old = fields[column::STRIDE]
@@ -142,9 +142,9 @@ def _line_end(first_misc: str) -> str:
 
 
 def checked_comment(line: object) -> str:
-    """Return the comment unchanged; TypeError or ValueError if it is invalid."""
+    """Return the comment unchanged, as a plain string; TypeError or ValueError if it is invalid."""
     if not isinstance(line, str):
         raise TypeError(f"a comment must be a string, not {reprlib.repr(line)}")
     if not line.startswith("#") or value_problem(line.replace("\t", " "), FORM):
         raise ValueError(f"{quote(line)} is not a comment (it begins with # and is one line)")
-    return line
+    return str.__str__(line)

@@ -32,7 +32,8 @@ def read_dependencies(value: str) -> list[tuple[str, Any]]:
 
 
 def written(value: object, column: int) -> str:
-    """Format a value for a column: strings unchanged, None as "_", mappings and lists of dependencies joined by "|".
+    """Format a value for a column, as a plain `str`: strings unchanged, None as "_", mappings and lists of dependencies
+    joined by "|".
 
     Raises
     ------
@@ -42,7 +43,7 @@ def written(value: object, column: int) -> str:
         The column does not take such a value.
     """
     if isinstance(value, str):
-        return value
+        return str.__str__(value)  # subclasses, such as the strings of NumPy, do not suit every library
     if value is None:
         return "_"
     if column in (FEATS, MISC) and isinstance(value, Mapping):

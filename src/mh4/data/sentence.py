@@ -131,7 +131,7 @@ class Sentence(Exchanged, Sequence[Word]):
 
     @classmethod
     def from_words(cls, forms: Sequence[str], *, source: str = "words", number: int = 1) -> Sentence:
-        """A sentence of the given words, every other column "_".
+        """A sentence of the given words, every other column "_"; words of subclasses of `str` become plain strings.
 
         Raises
         ------
@@ -153,7 +153,7 @@ class Sentence(Exchanged, Sequence[Word]):
                 raise TypeError(f"word {i} of {name} is {form!r}, not a string")
             if problem := value_problem(form, FORM):
                 raise DataError(f"{source}: {name}: word {i} ({quote(form)}) {problem}")
-        return cls.of_columns(forms, ["_"] * len(forms), (), Layout(source, number=number))
+        return cls.of_columns([*map(str.__str__, forms)], ["_"] * len(forms), (), Layout(source, number=number))
 
     @classmethod
     def from_conllu(cls, text: str, *, source: str = "text") -> Sentence:

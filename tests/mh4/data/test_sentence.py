@@ -650,3 +650,13 @@ def test_strings_can_be_shared():
     first, second = share_strings(Document.from_conllu((tree(0) + tree(0)).replace("w1", "long word")))
     assert first.forms[0] is second.forms[0]
     assert first.to_conllu() == tree(0).replace("w1", "long word")
+
+
+def test_strings_of_numpy_become_plain_strings():
+    words, tags, comments = (np.array([value, value]) for value in ("a", "X", "# c"))
+    sentence = Sentence(words, upos=tags, lemmas=words, feats=tags, misc=words, comments=comments)
+    sentence = sentence.with_comment(np.str_("key"), np.str_("value"))
+    for values in (sentence.forms, sentence.upos, sentence.lemmas, sentence.feats, sentence.misc, sentence.comments):
+        assert {type(value) for value in values} == {str}
+    with pytest.raises(TypeError, match="word 2 of sentence 1 is 3, not a string"):
+        Sentence(["a", 3])
