@@ -13,6 +13,7 @@ from mh4.data.guesses import LOADING, guided
 from mh4.data.segmenter import Segmenter
 
 from .folder import ModelFolder
+from .model_files import CONFIG
 from .runtime import Runtime, check_combination
 
 
@@ -118,6 +119,11 @@ def _reopened(kind: type[Loaded], origin: Origin) -> Loaded:
 @lru_cache(maxsize=32)  # larger than an ensemble, whose members are unpickled one by one
 def _reopened_once(kind: type[Loaded], origin: Origin) -> Loaded:
     folder = ModelFolder(origin.folder)
+    if not folder.has(CONFIG):
+        raise DataError(
+            f"{folder}: no such model here (a parser is pickled as the path of its folder; put the folder where all "
+            "processes can read it, and load it from there)"
+        )
     if folder.checksum != origin.checksum:
         raise DataError(f"{folder}: does not hold the model of the parser that another process sent")
     return kind._load(folder, origin.runtime)
