@@ -73,6 +73,15 @@ def test_tags_and_lemmas_are_set(annotating_model):
     assert seen(nlp.get_pipe("mh4")(tagged)) == seen(doc)  # tags of the document give way
 
 
+def test_confidences_that_are_unknown_take_no_room(nlp, text_model):
+    plain = mh4_spacy.load(text_model)
+    assert not plain(TEXT).user_data
+    doc = plain.get_pipe("mh4")(nlp(TEXT))  # parsed again, now without confidences
+    assert {token._.mh4_confidence for token in doc} == {token._.mh4_head_confidence for token in doc} == {None}
+    sentence = Sentence(["a", "b"], heads=[0, 1], relations=["root", "dep"])
+    assert not sentence.to_spacy().user_data
+
+
 def test_the_device_and_threads_of_a_pipeline(text_model, tmp_path, monkeypatch):
     made = mh4_spacy.load(text_model, device="cpu", threads=1)
     made.to_disk(tmp_path / "nlp")

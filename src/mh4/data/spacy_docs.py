@@ -41,7 +41,10 @@ def fill(doc: Doc, places: Sequence[Sequence[int]], sentences: Sequence[Any]) ->
         for i, word in zip(own, sentence, strict=True):
             heads[i] = own[word.head - 1] if word.head else i
             relations[i] = "ROOT" if word.head == 0 else word.deprel or ""
-            doc[i]._.mh4_confidence, doc[i]._.mh4_head_confidence = word.confidence, word.head_confidence
+            confidences = {"mh4_confidence": word.confidence, "mh4_head_confidence": word.head_confidence}
+            for name, value in confidences.items():
+                if doc[i]._.get(name) != value:  # a Doc saves every value that was set, None as well
+                    doc[i]._.set(name, value)
     for attribute, name in ((LEMMA, "lemmas"), (TAG, "xpos"), (MORPH, "feats"), (POS, "upos")):
         if any(value != _UNKNOWN for sentence in sentences for value in getattr(sentence, name)):
             known[attribute] = doc.to_array([attribute]).tolist()
