@@ -11,7 +11,7 @@ from mh4.data.conllu import read_conllu, write_conllu
 from mh4.data.drawing import Drawing
 from mh4.data.errors import ErrorPolicy
 from mh4.data.sentence import Sentence
-from mh4.models.encoders import PRETRAINED
+from mh4.models.encoders import DEFAULT, PRETRAINED
 from mh4.parsers.base import Parser
 from mh4.parsers.checking import check_number
 from mh4.parsers.config import ChartConfig, Config, GreedyConfig, PerceptronConfig, make_config
@@ -80,7 +80,12 @@ def configure(
         raise ValueError(f'preset {preset} is for a pretrained encoder; name its folder, as in encoder="FOLDER"')
     if epochs is not None:
         epochs = check_number("epochs", epochs)
+    settings = settings or {}
     perceptron = scorer == "perceptron"
+    if encoder is None and "encoder" not in settings and not perceptron:
+        for name in settings:
+            if hasattr(PRETRAINED, name) and not hasattr(DEFAULT, name):
+                raise ValueError(f'{name} is a setting of pretrained encoders; name one, as in encoder="FOLDER"')
     chosen = {
         "decoder": decoder,
         "system": system,
@@ -96,7 +101,7 @@ def configure(
         chosen |= {"encoder": PRETRAINED.kind, "pretrained": str(encoder)}
     default = DEFAULT_PRESET if encoder is None else PRETRAINED_PRESET
     values = {} if perceptron else dict(PRESETS[preset or default])
-    values |= {name: value for name, value in chosen.items() if value is not None} | dict(settings or {})
+    values |= {name: value for name, value in chosen.items() if value is not None} | dict(settings)
     if system is None:
         return make_config(ChartConfig, values)
     return make_config(PerceptronConfig if perceptron else GreedyConfig, values)

@@ -472,7 +472,7 @@ class Sentence(Exchanged, Sequence[Word]):
 
     def draw(self, width: int | None = None) -> Drawing:
         """Draw the tree as text, in notebooks as a picture; see `draw_text`. ValueError if the heads are not a tree."""
-        if width is not None and not isinstance(width, int):
+        if not isinstance(width, int | np.integer | None):
             raise TypeError(f"width is a number of columns; got {width!r} (the source of a picture is drawing.svg)")
         text = draw_text(self.forms, self.padded_heads, self.relations, width, confidence=self.confidence)
         return Drawing(text, draw_svg(self.forms, self.padded_heads, self.relations, self.confidence))

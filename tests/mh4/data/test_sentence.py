@@ -164,6 +164,7 @@ def test_projectivity():
 def test_pictures():
     sentence = Sentence.from_conllu(tree(2, 0))
     assert "w1" in sentence.draw()
+    assert str(sentence.draw(np.int64(20))) == str(sentence.draw(20))
     assert sentence._repr_svg_().startswith("<svg")
     assert Sentence.from_words(["a"])._repr_svg_() is None
     with pytest.raises(ValueError, match="tree"):

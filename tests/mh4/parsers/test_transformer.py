@@ -579,7 +579,11 @@ def test_settings_of_the_api(bert, small_treebanks):
     for wrong, message in (
         ({"preset": "pretrained"}, "preset pretrained is for a pretrained encoder"),
         ({"encoder": bert, "system": "arc-eager", "scorer": "perceptron"}, "a pretrained encoder is for networks"),
-        ({"settings": {"encoder_freeze": True}}, "encoder.encoder_freeze: unknown option"),
+        (
+            {"settings": {"encoder_freeze": True}},
+            'encoder_freeze is a setting of pretrained encoders; name one, as in encoder="FOLDER"',
+        ),
+        ({"settings": {"encoder_frozen": True}}, "unknown setting 'encoder_frozen'.*; known: "),
     ):
         with pytest.raises(ValueError, match=message):
             mh4.api.configure(**wrong)
