@@ -70,7 +70,8 @@ class Read(NamedTuple):
 def read_dictionary(data: Any) -> Read:
     """Read the result of `Sentence.to_dict`, or a sentence of Stanza's `to_dict`, a list of tokens.
 
-    Values are checked so that none breaks a line or column. Unknown keys are ignored.
+    Values are checked so that none breaks a line or column; "" is an unknown value, except as text. Unknown keys are
+    ignored.
 
     Raises
     ------
@@ -145,6 +146,8 @@ def _place(given: Any, number: int, words: int) -> tuple[int, int, str]:
 def _values(token: Mapping[str, Any], number: int) -> Iterable[str]:
     for column, key in enumerate(KEYS[FORM:], start=FORM):
         value = token.get(key)
+        if value == "" and column != FORM:  # Stanza's MISC where it held only offsets
+            value = None
         if column == HEAD and not isinstance(value, str | bool | None):
             value = str(value)
         text = written(value, column)

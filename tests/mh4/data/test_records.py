@@ -11,6 +11,7 @@ from random_sentences import sentences
 from mh4.data.confidence import Confidence
 from mh4.data.document import Document
 from mh4.data.errors import DataError
+from mh4.data.records import KEYS
 from mh4.data.sentence import Sentence
 from mh4.data.text import Span, sentence_of
 
@@ -80,6 +81,11 @@ def test_words_may_lack_ids_and_entries_may_be_mappings():
     assert (found.feats, found.deps, found.heads.tolist()) == (("Case=Nom", "_"), ("2:x", "_"), [-1, -1])
 
 
+@pytest.mark.parametrize("key", KEYS[2:])
+def test_empty_strings_are_unknown_values(key):
+    assert Document.from_dict([[{"id": 1, "text": "a", key: ""}]]).to_conllu() == "1\ta" + 8 * "\t_" + "\n\n"
+
+
 def test_scores_and_confidence_return(sentence):
     arrays = [np.array([0.5, np.inf, np.nan, 2]), np.array([2, -1, -1, 1], np.int32), np.array([1, np.inf, 0.5, 0.25])]
     sure = Confidence(*arrays, heads=np.array([0.5, 1, np.nan, 1]), words=np.array([0.25, 1, np.nan, 1]), tree=0.5)
@@ -130,6 +136,7 @@ WORD = {"id": 1, "text": "a"}
         ([], "holds no words"),
         (["a"], "token 1 is 'a', not a dictionary"),
         ([{"id": 1}], "token 1 has no text"),
+        ([{"id": 1, "text": ""}], "FORM '' of token 1 is empty"),
         ([WORD, {"id": 3, "text": "b"}], "ID 3 where word 2 is expected"),
         ([{"id": "1-2", "text": "b"}], "the id of token 1 must be a number or a pair"),
         ([{"id": [1, 2, 3], "text": "b"}], "the id of token 1 must be a number or a pair"),
