@@ -147,7 +147,7 @@ def _tell_one(gold: str, system: str, result: Evaluation, as_json: bool, predict
     for column in ("precision", "recall", "F1", "aligned", "gold"):
         table.add_column(column, justify="right")
     for name, score in result.rows.items():
-        if result.counts_missing(name):
+        if not _is_known(result, name):
             table.add_row(name, *"––––", str(score.gold_total))
             continue
         aligned = score.aligned_accuracy
@@ -182,11 +182,10 @@ def _tell_several(gold: str, results: Mapping[str, Compared], as_json: bool, pre
     for row in results[first].evaluation.rows:
         cells = [row]
         for name, result in results.items():
-            score, evaluation = result.evaluation.rows.get(row), result.evaluation
-            known = score is not None and not evaluation.counts_missing(row)
+            known = _is_known(result.evaluation, row)
             cells += _cells(result, row) if known else ["–", ""]
             if name != first:
-                tested = known and row in result.p_values and not results[first].evaluation.counts_missing(row)
+                tested = known and row in result.p_values and _is_known(results[first].evaluation, row)
                 cells.append(_probability(result.p_values[row]) if tested else "")
         table.add_row(*cells)
     output.print(table)
@@ -198,9 +197,15 @@ def _tell_several(gold: str, results: Mapping[str, Compared], as_json: bool, pre
         _tell_what_is_odd(gold, name, result.evaluation, name in predicted)
 
 
+def _is_known(result: Evaluation, row: str) -> bool:
+    """Whether a row has a score: the system has its columns, and either side has units to score."""
+    score = result.rows.get(row)
+    return score is not None and not result.counts_missing(row) and score.gold_total + score.system_total > 0
+
+
 def _cells(result: Compared, row: str) -> list[str]:
-    low, high = result.intervals[row]
-    return [f"{100 * result.evaluation.rows[row].f1:.2f}", f"{100 * low:.2f}–{100 * high:.2f}"]
+    interval = "–".join(f"{100 * bound:.2f}" for bound in result.intervals.get(row, ()))
+    return [f"{100 * result.evaluation.rows[row].f1:.2f}", interval]
 
 
 def _probability(p: float) -> str:

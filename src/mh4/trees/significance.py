@@ -1,15 +1,16 @@
 """Compares several systems on one treebank, with confidence intervals of scores and p-values of differences.
 
 Both draw whole sentences, since the words of a sentence depend on each other. An interval holds the middle 95 % of the
-F1 of resampled treebanks (the percentile bootstrap of Efron 1979). A p-value is that of the two-sided paired
-randomisation test (Yeh 2000): the share of random exchanges of the two systems' sentences that make a difference at
-least as large as the observed one.
+F1 of resampled treebanks (the percentile bootstrap of Efron 1979); those without any unit to score, such as a crossing
+arc, do not count. A p-value is that of the two-sided paired randomisation test (Yeh 2000): the share of random
+exchanges of the two systems' sentences that make a difference at least as large as the observed one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ class Compared:
     ----------
     evaluation : Evaluation
     intervals : dict
-        95 % confidence interval of F1, in 0…1, for each of `Evaluation.rows`.
+        95 % confidence interval of F1, in 0…1, for each of `Evaluation.rows` with units on either side.
     p_values : dict
         Probability that chance alone makes a difference from the first system's F1 at least as large, for each row of
         both systems; empty for the first system.
@@ -135,10 +136,14 @@ def _intervals(tables: Mapping[str, np.ndarray], samples: int, seed: int) -> dic
     for portion in _portions(samples, sentences):
         places = random.integers(sentences, size=(portion, sentences)) + sentences * np.arange(portion)[:, None]
         weights = np.bincount(places.ravel(), minlength=portion * sentences).reshape(portion, sentences)
-        drawn.append(_f1((weights.astype(np.float64) @ by_sentence).reshape(portion, rows, 4)))
+        totals = (weights.astype(np.float64) @ by_sentence).reshape(portion, rows, 4)
+        occurs = totals[..., 1] + totals[..., 3] > 0
+        drawn.append(np.where(occurs, _f1(totals), np.nan))
     rest = (1 - LEVEL) / 2
-    low, high = np.quantile(np.concatenate(drawn), (rest, 1 - rest), axis=0)
-    return dict(zip(tables, zip(low.tolist(), high.tolist(), strict=True), strict=True))
+    f1 = np.concatenate(drawn)
+    known = ~np.isnan(f1).all(axis=0)
+    low, high = np.nanquantile(f1[:, known], (rest, 1 - rest), axis=0)
+    return dict(zip(compress(tables, known), zip(low.tolist(), high.tolist(), strict=True), strict=True))
 
 
 def _p_values(

@@ -99,6 +99,21 @@ def test_what_a_system_lacks_is_not_compared(lacking, capsys):
     assert row == [["UPOS", "–", "87.50", "20.00–90.00"], ["UPOS", "87.50", "20.00–90.00", "–"]][lacking]
 
 
+def test_classes_that_occur_on_neither_side_have_no_score(run, tmp_path):
+    files = [tmp_path / name for name in ("gold", "a", "b")]
+    for file in files:
+        file.write_text("1\tA\t_\tX\t_\t_\t0\troot\t_\t_\n\n", encoding="utf-8")
+    alone, compared = (
+        {line[:18].strip(): line[18:].split() for line in run("eval", *some).stdout.decode().splitlines()}
+        for some in (files[:2], files)
+    )
+    for row in ("crossing arcs", "arcs of length 7+"):
+        assert alone[row] == ["–", "–", "–", "–", "0"]
+        assert compared[row] == ["–", "–"]
+    assert alone["root arcs"] == ["100.00"] * 4 + ["1"]
+    assert compared["root arcs"] == ["100.00", "100.00–100.00"] * 2 + ["1.000"]
+
+
 def test_small_probabilities_are_bounded():
     assert [evaluation._probability(p) for p in (0.005, 0.001, 0.0009)] == ["0.005", "0.001", "<0.001"]
 

@@ -50,7 +50,7 @@ def test_scores_are_those_of_each_alone():
     assert results["one"].evaluation == evaluate(gold, one)
     assert results["other"].evaluation == evaluate(gold, other)
     for result in results.values():
-        assert list(result.intervals) == list(result.evaluation.rows)
+        assert list(result.intervals) == [name for name, row in result.evaluation.rows.items() if row.gold_total]
     assert results["one"].p_values == {}
     assert list(results["other"].p_values) == list(results["one"].evaluation.rows)
 
@@ -82,6 +82,16 @@ def test_intervals_have_95_of_100_treebanks():
     system = [Sentence(["w"], upos=["XY"[number % 2]]) for number in range(100)]
     low, high = compare(gold, {"system": system}, samples=4000)["system"].intervals["UPOS"]
     assert (low, high) == pytest.approx(tuple(binom.ppf((0.025, 0.975), 100, 0.5) / 100), abs=0.011)
+
+
+def test_samples_without_a_unit_do_not_count():
+    """Two of 60 perfectly parsed sentences have crossing arcs, so every seventh sample has none; no arc is long."""
+    gold = [Sentence(["w"] * 4, heads=heads, relations=["x"] * 4) for heads in [[3, 0, 2, 2]] * 2 + [[2, 0, 2, 2]] * 58]
+    intervals = compare(gold, {"system": gold}, samples=200)["system"].intervals
+    assert intervals["crossing arcs"] == intervals["UAS"] == (1, 1)
+    assert "arcs of length 7+" not in intervals
+    none = [one.replace(heads=[2, 0, 2, 2]) for one in gold]  # missed arcs count as wrong
+    assert compare(gold, {"system": none}, samples=200)["system"].intervals["crossing arcs"] == (0, 0)
 
 
 def f1_exchanged(one, other, exchanged):
