@@ -139,14 +139,14 @@ def _print(report: CalibrationReport) -> None:
         table.add_row(f"{name}: ECE {one.ece:.2%}", str(one.words), "", f"{one.right:.1%}")
         for part in one.bins:
             table.add_row("", str(part.words), f"{part.confidence:.1%}", f"{part.right:.1%}")
-    output.print(table)
+    print_whole(table)
     curve = Table(box=None, pad_edge=False)
     for column in ("least certain words looked at", "wrong heads found", "wrong words found"):
         curve.add_column(column, justify="right")
     for share, heads in report.wrong_heads.items():
         curve.add_row(f"{share:.0%}", f"{heads:.1%}", f"{report.wrong_words[share]:.1%}")
     output.print()
-    output.print(curve)
+    print_whole(curve)
 
 
 def _draw(report: CalibrationReport, path: Path) -> None:

@@ -13,7 +13,7 @@ import typer
 from mh4.data.files import is_standard_input
 
 from .calibration import evaluate_calibration
-from .options import Device, DeviceOption, ThreadsOption, output, say, set_threads
+from .options import Device, DeviceOption, ThreadsOption, output, print_whole, say, set_threads
 from .progress import words_bar
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _tell_one(gold: str, system: str, result: Evaluation, as_json: bool, predict
             "" if aligned is None else f"{100 * aligned:.2f}",
             str(score.gold_total),
         )
-    output.print(table)
+    print_whole(table)
     if result.crossing is not None:
         output.print(CLASSES_OF_ARCS)
     _tell_what_is_odd(gold, system, result, predicted)
@@ -174,8 +174,9 @@ def _tell_several(gold: str, results: Mapping[str, Compared], as_json: bool, pre
     first = next(iter(results))
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
     table.add_column("F1")
+    shown = _without_shared_folder(results)
     for name in results:
-        table.add_column(name, justify="right")
+        table.add_column(shown[name], justify="right")
         table.add_column(f"{LEVEL:.0%}", justify="right")
         if name != first:
             table.add_column("p", justify="right")
@@ -188,13 +189,21 @@ def _tell_several(gold: str, results: Mapping[str, Compared], as_json: bool, pre
                 tested = known and row in result.p_values and _is_known(results[first].evaluation, row)
                 cells.append(_probability(result.p_values[row]) if tested else "")
         table.add_row(*cells)
-    output.print(table)
+    print_whole(table)
     output.print(
         f"{LEVEL:.0%}: confidence interval of F1 (bootstrap over sentences); p: probability of such a difference from "
-        f"{first} by chance (paired randomisation test of sentences); {SAMPLES:,} samples"
+        f"{shown[first]} by chance (paired randomisation test of sentences); {SAMPLES:,} samples"
     )
     for name, result in results.items():
         _tell_what_is_odd(gold, name, result.evaluation, name in predicted)
+
+
+def _without_shared_folder(paths: Iterable[str]) -> dict[str, str]:
+    """Each path without the folders that all of them begin with."""
+    parents = {path: Path(path).parents for path in paths}
+    nearest = next(iter(parents.values()))
+    folder = next((one for one in nearest if all(one in others for others in parents.values())), Path())
+    return {path: str(Path(path).relative_to(folder)) if folder.name else path for path in parents}
 
 
 def _is_known(result: Evaluation, row: str) -> bool:

@@ -163,8 +163,8 @@ def say(text: str, style: str | None = None) -> None:
 def print_whole(table: "Table") -> None:
     """Print a table at its natural width, even on a narrower terminal, so that no cell is cut."""
     unlimited = output.options.update(max_width=_ANY_WIDTH)
-    output.width = max(output.width, output.measure(table, options=unlimited).maximum)
-    output.print(table)
+    table.width = output.measure(table, options=unlimited).maximum
+    output.print(table, crop=False)
 
 
 def discard(stream: TextIO) -> None:

@@ -8,7 +8,7 @@ import typer
 from mh4.data.errors import counted
 from mh4.data.files import check_input
 
-from .options import DecodingThreadsOption, SkipBadOption, TreeClass, error_policy, output, report_skipped, say
+from .options import DecodingThreadsOption, SkipBadOption, TreeClass, error_policy, print_whole, report_skipped, say
 
 
 def draw(
@@ -83,7 +83,7 @@ def coverage(
         if as_json:
             typer.echo(json.dumps({path: result.as_dict() for path, result in results.items()}, indent=1))
         else:
-            output.print(coverage_table(results))
+            print_whole(coverage_table(results))
     report_skipped(errors)
 
 

@@ -1,6 +1,7 @@
 """``mh4 eval``: files and models against gold trees, alone and side by side."""
 
 import json
+import os
 from dataclasses import replace
 
 import pytest
@@ -8,6 +9,7 @@ from command_line import fails_with_one_line
 
 import mh4
 from mh4.cli import evaluation
+from mh4.cli.options import output
 from mh4.data.conllu import read_conllu
 from mh4.trees.evaluation import METRICS, Evaluation, Score
 from mh4.trees.significance import Compared
@@ -30,6 +32,14 @@ def words(gold, tmp_path_factory):
         lines.append("\t".join(fields) + "\n")
     path.write_text("".join(lines), encoding="utf-8")
     return path
+
+
+@pytest.fixture
+def calibrated_file(small_model, gold, run, tmp_path):
+    """The gold file parsed with confidences."""
+    assert run("calibrate", small_model, gold).returncode == 0
+    assert run("parse", small_model, gold, "--confidence", "-o", tmp_path / "sure.conllu").returncode == 0
+    return tmp_path / "sure.conllu"
 
 
 def scores(result):
@@ -133,7 +143,8 @@ def test_systems_side_by_side(small_model, annotating_model, gold, words, run, t
     assert told[str(file)]["p_values"] == {}
     result = run("eval", gold, file, *both)
     header, *rows = result.stdout.decode().splitlines()
-    assert header.split() == ["F1", str(file), "95%", str(annotating_model), "95%", "p", str(small_model), "95%", "p"]
+    shown = [str(one.relative_to(os.path.commonpath([file, *both[1::2]]))) for one in (file, *both[1::2])]
+    assert header.split() == ["F1", shown[0], "95%", shown[1], "95%", "p", shown[2], "95%", "p"]
     assert [row.split()[0] for row in rows[: len(METRICS)]] == list(METRICS)
     uas = next(row for row in rows if row.startswith("UAS")).split()
     low, high = told[str(file)]["intervals"]["UAS"]
@@ -146,6 +157,39 @@ def test_systems_side_by_side(small_model, annotating_model, gold, words, run, t
     assert result.stderr.decode().splitlines() == [
         f'{name}: every UPOS, XPOS, FEATS, LEMMA is "_"' for name in (file, small_model)
     ]
+
+
+@pytest.mark.parametrize(
+    ("paths", "shown"),
+    [
+        (("parsed/one/dev.conllu", "parsed/other/dev.conllu"), ["one/dev.conllu", "other/dev.conllu"]),
+        (("/a/models/hu", "/a/models/hu-mst"), ["hu", "hu-mst"]),
+        (("models", "models/hu"), ["models", "models/hu"]),
+        (("/a/x", "/b/x"), ["/a/x", "/b/x"]),
+        (("a/x", "/a/x", "./-", "-"), ["a/x", "/a/x", "./-", "-"]),
+        ((".", "../a/b", "../a/c"), [".", "../a/b", "../a/c"]),
+    ],
+)
+def test_systems_are_shown_without_the_folders_that_they_share(paths, shown):
+    assert evaluation._without_shared_folder(paths) == dict(zip(paths, shown, strict=True))
+
+
+def test_tables_are_whole_on_narrow_terminals(calibrated_file, gold, run, tmp_path, monkeypatch):
+    other = tmp_path / f"{30 * 'name-'}.conllu"
+    other.write_bytes(gold.read_bytes())
+    commands = (
+        ("eval", gold, gold),
+        ("eval", gold, gold, other),
+        ("eval", gold, calibrated_file, "--calibration"),
+        ("coverage", gold, other),
+    )
+    wide = [run(*command).stdout.decode().splitlines() for command in commands]
+    monkeypatch.setattr(output, "_width", 30)
+    for command, expected in zip(commands, wide, strict=True):
+        narrow = run(*command).stdout.decode().splitlines()
+        rows = [line for line in expected if not line.startswith(("crossing arcs, arc", "95%: "))]
+        assert narrow[: len(rows)] == rows
+        assert all(len(line) <= 30 for line in narrow[len(rows) :])  # sentences are broken between words
 
 
 def test_one_model_is_in_memory_at_a_time(small_model, annotating_model, gold, run, monkeypatch):

@@ -20,7 +20,7 @@ from ..options import (
     Preset,
     SettingOption,
     ThreadsOption,
-    output,
+    print_whole,
     set_threads,
 )
 
@@ -181,4 +181,4 @@ def _print(results: Any, as_json: bool, table: Callable[[Any], Any]) -> None:
     if as_json:
         typer.echo(json.dumps(results, indent=1))
     else:
-        output.print(table(results))
+        print_whole(table(results))
