@@ -13,7 +13,7 @@ import typer
 from mh4.data.files import is_standard_input
 
 from .calibration import evaluate_calibration
-from .options import Device, DeviceOption, ThreadsOption, output, print_whole, say, set_threads
+from .options import Device, DeviceOption, ThreadsOption, output, print_whole, request_option, say, set_threads
 from .progress import words_bar
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def evaluate(
             metavar="COLUMN,...", help="With --model: gold columns to give the model: upos, xpos, feats, lemmas, tags."
         ),
     ] = None,
+    treebank: Annotated[str | None, request_option("treebank")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     calibration: Annotated[
         bool,
@@ -71,8 +72,8 @@ def evaluate(
         raise ValueError(f"{twice}: is named twice")
     if sum(map(is_standard_input, [gold, *(files or [])])) > 1:
         raise ValueError("only one of the files can be standard input")
-    if not models and (given is not None or threads is not None or device is not Device.auto):
-        raise ValueError("--given, --device and --threads are for --model")
+    if not models and (given, treebank, threads, device) != (None, None, None, Device.auto):
+        raise ValueError("--given, --as, --device and --threads are for --model")
     if plot is not None and not calibration:
         raise ValueError("--plot draws what --calibration measures; add --calibration")
     if calibration:
@@ -81,7 +82,7 @@ def evaluate(
         evaluate_calibration(gold, systems[0], as_json, plot)
         return
     if models or len(systems) > 1:
-        _evaluate_all(gold, files or [], models or [], given, device, threads, as_json)
+        _evaluate_all(gold, files or [], models or [], given, treebank, device, threads, as_json)
         return
     from mh4.trees.evaluation import evaluate as score
 
@@ -93,6 +94,7 @@ def _evaluate_all(
     files: list[str],
     models: list[Path],
     given: str | None,
+    treebank: str | None,
     device: Device,
     threads: int | None,
     as_json: bool,
@@ -103,7 +105,7 @@ def _evaluate_all(
     sentences = list(read_conllu(gold))
     systems: dict[str, str | Iterable[Sentence]] = {path: path for path in files}
     if models:
-        systems |= _parsed(models, sentences, gold, given, device.value, threads)
+        systems |= _parsed(models, sentences, gold, given, treebank, device.value, threads)
     results = compare(sentences, systems)
     if len(results) == 1:
         _tell_one(gold, str(models[0]), results[str(models[0])].evaluation, as_json, predicted=given is None)
@@ -112,7 +114,13 @@ def _evaluate_all(
 
 
 def _parsed(
-    models: list[Path], sentences: list[Sentence], gold: str, given: str | None, device: str, threads: int | None
+    models: list[Path],
+    sentences: list[Sentence],
+    gold: str,
+    given: str | None,
+    treebank: str | None,
+    device: str,
+    threads: int | None,
 ) -> dict[str, Iterator[Sentence]]:
     """By model, an iterator over the sentences parsed from their words; it loads the model when it starts."""
     from mh4.parsers.base import Count
@@ -128,7 +136,7 @@ def _parsed(
     def parsed(model: Path) -> Iterator[Sentence]:
         parser, count = load(model, device=device, threads=threads), Count(0, 0)
         with words_bar([gold]) as on_progress:
-            for sentence in parser.parse(bare):
+            for sentence in parser.parse(bare, treebank=treebank):
                 yield sentence
                 count = Count(count.sentences + 1, count.words + len(sentence))
                 on_progress(count)

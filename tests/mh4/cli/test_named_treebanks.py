@@ -1,5 +1,7 @@
 """``--treebank NAME=FILE`` and ``--as NAME``."""
 
+import json
+
 from command_line import fails_with_one_line
 
 import mh4
@@ -21,6 +23,13 @@ def test_several_treebanks_from_training_to_parsing(run, small_treebanks, small_
     said = fails_with_one_line(run("parse", model, dev, "--as", "hu"))
     assert said == "mh4: unknown treebank 'hu'; those of the model: a, b\n"
     fails_with_one_line(run("parse", small_model, dev, "--as", "a"), "the model does not tell treebanks apart")
+    evaluate = ("eval", dev, "--model", model, "--json")
+    found = [json.loads(run(*evaluate, *options).stdout) for options in (["--as", "a"], ["--as", "b"], [])]
+    parser = mh4.load(model, device="cpu")
+    assert found == [parser.evaluate(dev, treebank=name).as_dict() for name in ("a", "b", None)]
+    assert found[0] != found[1]
+    assert fails_with_one_line(run(*evaluate, "--as", "hu")) == said
+    fails_with_one_line(run("eval", dev, dev, "--as", "a"), "--as, --device and --threads are for --model")
     assert run("calibrate", model, f"a={dev}", f"b={dev}").returncode == 0
     assert run("uncertain", model, dev, "--as", "a").stdout != run("uncertain", model, dev, "--as", "b").stdout
     files = ["parse", model, dev, "--cluster", "local", "-o", tmp_path / "out"]

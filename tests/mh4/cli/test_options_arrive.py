@@ -210,7 +210,8 @@ def test_of_evaluating_models(small_treebanks, tmp_path, monkeypatch):
     calls = []
 
     class Echo(Recorder):
-        def parse(self, source):
+        def parse(self, source, treebank):
+            calls.append(treebank)
             return [sentence.replace(heads=[*range(len(sentence))]) for sentence in source]
 
     monkeypatch.setattr("mh4.parsers.registry.load", Echo)
@@ -218,10 +219,12 @@ def test_of_evaluating_models(small_treebanks, tmp_path, monkeypatch):
     monkeypatch.setattr("mh4.parsers.folder.ModelFolder.find", lambda model: SimpleNamespace(config=None))
     command = ["eval", small_treebanks[1], "--model", "m", "--json"]
     plain = json.loads(run(*command).stdout)
-    given = json.loads(run(*command, "--given", "upos", "--device", "cpu", "--threads", 2).stdout)
+    given = json.loads(run(*command, "--given", "upos", "--as", "a", "--device", "cpu", "--threads", 2).stdout)
     assert calls == [
         ((Path("m"),), {"device": "auto", "threads": None}),
+        None,
         ((Path("m"),), {"device": "cpu", "threads": 2}),
+        "a",
     ]
     assert given["scores"]["UPOS"]["f1"] == 1 > plain["scores"]["UPOS"]["f1"]
 
