@@ -11,7 +11,7 @@ from typing import NamedTuple, NoReturn
 from .errors import DataError
 from .files import check_input, check_output, failure_reason, is_descriptor, is_standard_input, named_path
 
-__all__ = ["FilePair", "is_folder_name", "pair_files"]
+__all__ = ["FilePair", "is_folder_name", "pair_files", "text_name"]
 
 _PACKED = re.compile(r"(?<=.)\.(gz|xz|bz2)$", re.IGNORECASE)
 _TXT = re.compile(r"\.txt$", re.IGNORECASE)
@@ -27,6 +27,11 @@ class FilePair(NamedTuple):
 def is_folder_name(path: str) -> bool:
     """Whether a path names a folder: it exists as one, or the path ends with a separator."""
     return path.endswith(tuple(filter(None, (os.sep, os.altsep)))) or os.path.isdir(path)
+
+
+def text_name(file: str) -> str:
+    """The name of a text: that of its file without ``.txt`` and without the suffix of its compression."""
+    return _TXT.sub("", _PACKED.sub("", file))
 
 
 def pair_files(inputs: Sequence[str | Path], output_folder: str | Path, form: str = "conllu") -> list[FilePair]:
@@ -47,8 +52,8 @@ def pair_files(inputs: Sequence[str | Path], output_folder: str | Path, form: st
     sources = {_identity(source): source for source, _ in found}
     targets: dict[Path, Path] = {}
     for source, place in found:
-        name = _PACKED.sub("", place.name)
-        place = place.with_name(name if form == "conllu" else _TXT.sub("", name) + ".conllu")
+        name = place.name
+        place = place.with_name(_PACKED.sub("", name) if form == "conllu" else f"{text_name(name)}.conllu")
         target = named_path(os.path.join(folder, place))
         if target in targets and _identity(source) == _identity(targets[target]):
             raise DataError(f"{source}: is named twice")

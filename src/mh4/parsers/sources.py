@@ -14,6 +14,7 @@ from mh4.data.arriving import read_arriving
 from mh4.data.conllu import read_conllu
 from mh4.data.errors import Errors, quote
 from mh4.data.files import is_descriptor, may_wait, open_input, source_name
+from mh4.data.folders import text_name
 from mh4.data.segmenter import Segmenter
 from mh4.data.sentence import Sentence
 from mh4.data.shards import WINDOW_WORDS
@@ -63,7 +64,7 @@ def read_file(path: str | Path, form: str, report: Errors, segmenter: Segmenter 
 
 def _cut_file(segmenter: Segmenter, path: str | Path, report: Errors) -> Generator[Sentence | None, None, None]:
     """Yield the sentences of a text file; the document is named after the file, unless it is a file descriptor."""
-    stem = "" if is_descriptor(path) else Path(path).name.partition(".")[0]
+    stem = "" if is_descriptor(path) else text_name(Path(path).name)
     document = "".join(character if character.isprintable() else "_" for character in stem)
     with open_input(path) as stream:
         yield from segmenter.cut_stream(stream, source_name(path), report, document)

@@ -1,5 +1,6 @@
 """The segmenter of a model loses no text of any kind, cuts streams like whole texts, and checks its files."""
 
+import gzip
 import io
 import os
 import pickle
@@ -210,6 +211,15 @@ def test_a_document_has_a_printable_name(segmenter, tmp_path, name):
     path.write_text("Zub ulv.\n", encoding="utf-8")
     first = next(iter(read_file(path, "text", Errors("raise"), segmenter)))
     assert first.comments[0] == "# newdoc id = a_b"
+
+
+@pytest.mark.parametrize("name", ["ch.1.txt", "ch.1.TXT", "ch.1.txt.gz", "ch.1", "ch.1.GZ"])
+def test_a_document_is_named_like_its_file_without_txt_and_compression(segmenter, tmp_path, name):
+    path = tmp_path / name
+    text = b"Zub ulv.\n"
+    path.write_bytes(gzip.compress(text) if name.lower().endswith(".gz") else text)
+    first = next(iter(read_file(path, "text", Errors("raise"), segmenter)))
+    assert first.comments[0] == "# newdoc id = ch.1"
 
 
 def test_the_sample_is_cut_as_it_was(segmenter):
