@@ -23,6 +23,7 @@ from .errors import DataError, ErrorPolicy, Errors, quote
 from .files import atomic_output, open_input, source_name
 from .sentence import Sentence
 from .stream import Stream
+from .writing import require_conllu
 
 Trees = Literal["any", "partial", "required"]
 
@@ -102,6 +103,8 @@ def write_conllu(sentences: Sentence | Iterable[Sentence], path: str | Path) -> 
         The file cannot be written; see `atomic_output`.
     TypeError
         The arguments are in the wrong order, or an item is not a sentence.
+    ValueError
+        The name of the file ends like those of another format, such as ``.json`` or ``.zip``.
     """
     if isinstance(sentences, str | Path):
         raise TypeError("the sentences come first: write_conllu(sentences, path)")
@@ -109,6 +112,7 @@ def write_conllu(sentences: Sentence | Iterable[Sentence], path: str | Path) -> 
         raise TypeError(f"expected sentences, not {reprlib.repr(sentences)}; write write_conllu(sentences, path)")
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"expected a path, not {reprlib.repr(path)}; write write_conllu(sentences, path)")
+    require_conllu(path)
     with atomic_output(path) as stream:
         for sentence in [sentences] if isinstance(sentences, Sentence) else sentences:
             if not isinstance(sentence, Sentence):

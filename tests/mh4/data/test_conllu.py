@@ -350,6 +350,14 @@ def test_what_cannot_be_written(sentences, path, message, tmp_path, monkeypatch)
         write_conllu(sentences, path)
 
 
+@pytest.mark.parametrize("name", ["q.zip", "q.zst", "q.csv", "q.json", "q.jsonl.gz", "json"])
+def test_conllu_is_not_written_under_the_name_of_another_format(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=rf"^{name}: .*name the file \.conllu"):
+        write_conllu([], name)
+    assert not list(tmp_path.iterdir())
+
+
 # Bad files. Line 12 is the first line of the second sentence.
 
 
