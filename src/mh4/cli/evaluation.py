@@ -10,10 +10,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mh4.data.files import is_standard_input
-
 from .calibration import evaluate_calibration
-from .options import Device, DeviceOption, ThreadsOption, output, print_whole, request_option, say, set_threads
+from .options import (
+    Device,
+    DeviceOption,
+    ThreadsOption,
+    check_named_once,
+    output,
+    print_whole,
+    request_option,
+    say,
+    set_threads,
+)
 from .progress import words_bar
 
 if TYPE_CHECKING:
@@ -68,10 +76,7 @@ def evaluate(
     systems = [*(files or []), *map(str, models or [])]
     if not systems:
         raise ValueError("nothing to evaluate: name a system's CoNLL-U file, or a model with --model")
-    if twice := next((path for i, path in enumerate(systems) if path in systems[:i]), None):
-        raise ValueError(f"{twice}: is named twice")
-    if sum(map(is_standard_input, [gold, *(files or [])])) > 1:
-        raise ValueError("only one of the files can be standard input")
+    check_named_once(systems, gold)
     if not models and (given, treebank, threads, device) != (None, None, None, Device.auto):
         raise ValueError("--given, --as, --device and --threads are for --model")
     if plot is not None and not calibration:

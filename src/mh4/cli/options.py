@@ -16,7 +16,7 @@ from rich.console import Console
 from typer.core import TyperCommand
 
 from mh4.data.errors import DataError, Errors
-from mh4.data.files import is_descriptor, named_path, open_input
+from mh4.data.files import is_descriptor, is_standard_input, named_path, open_input
 from mh4.decoders import decoder_names
 from mh4.machine import available_threads
 from mh4.parsers.request import Request
@@ -150,6 +150,14 @@ def files_by_name(given: Sequence[str]) -> dict[str, Path]:
     if twice := [name for i, name in enumerate(names) if name in names[:i]]:
         raise ValueError(f"the treebank {twice[0]!r} is named twice")
     return {name: named_path(path) for name, _, path in pairs}
+
+
+def check_named_once(inputs: Sequence[str], gold: str | None = None) -> None:
+    """ValueError if an input is named twice; ``gold`` may also be one of the inputs, unless it is standard input."""
+    if sum(map(is_standard_input, [gold, *inputs])) > 1:
+        raise ValueError("only one of the files can be standard input")
+    if twice := next((path for i, path in enumerate(inputs) if path in inputs[:i]), None):
+        raise ValueError(f"{twice}: is named twice")
 
 
 def say(text: str, style: str | None = None) -> None:

@@ -8,7 +8,16 @@ import typer
 from mh4.data.errors import counted
 from mh4.data.files import check_input
 
-from .options import DecodingThreadsOption, SkipBadOption, TreeClass, error_policy, print_whole, report_skipped, say
+from .options import (
+    DecodingThreadsOption,
+    SkipBadOption,
+    TreeClass,
+    check_named_once,
+    error_policy,
+    print_whole,
+    report_skipped,
+    say,
+)
 
 
 def draw(
@@ -67,6 +76,7 @@ def coverage(
     from mh4.trees.coverage import coverage_table, iterate_coverage, measure_coverage
 
     errors = error_policy(skip_bad)
+    check_named_once(treebanks)
     for path in treebanks:
         check_input(path)  # fail before any is measured
     if per_sentence:

@@ -345,6 +345,15 @@ def test_coverage_into_a_pipe_is_not_cut(run, small_treebanks, tmp_path):
     assert all(re.search(r"\d\.\d\d\b", line) for line in (first, *rest))
 
 
+def test_coverage_measures_no_file_twice(run, small_treebanks):
+    first, second = small_treebanks
+    for options in ((), ("--per-sentence",)):
+        fails_with_one_line(run("coverage", first, second, first, *options), f"{first}: is named twice")
+        stdin = first.read_bytes()
+        for other in ("-", "/dev/stdin"):
+            fails_with_one_line(run("coverage", "-", other, *options, stdin=stdin), "only one of the files")
+
+
 def test_several_inputs_need_a_folder(run, small_model, small_treebanks, tmp_path):
     fails_with_one_line(run("parse", small_model, *small_treebanks), "2 inputs", "--output FOLDER")
     output = ("-o", tmp_path / "all.conllu")
