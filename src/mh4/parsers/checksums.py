@@ -6,6 +6,7 @@ that are not listed, as in folders of older versions, are not verified.
 """
 
 import hashlib
+import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -63,6 +64,19 @@ def remove_files(folder: Path, names: Iterable[str]) -> None:
     sums = _read_sums(folder)
     if names & sums.keys():
         _write_sums(folder, {name: known for name, known in sums.items() if name not in names})
+
+
+def move_files(source: Path, folder: Path, outdated: Iterable[str], last: str) -> None:
+    """Remove files from a model folder, in this order, and move all files of another one there, ``last`` at the end."""
+    outdated = list(outdated)
+    old, new = _read_sums(folder), _read_sums(source)
+    _write_sums(folder, {name: [*old.get(name, []), *new.get(name, [])] for name in old | new})
+    for name in outdated:
+        (folder / name).unlink(missing_ok=True)
+    moved = [path for path in source.iterdir() if path.name != SUMS]
+    for path in sorted(moved, key=lambda path: path.name == last):
+        os.replace(path, folder / path.name)
+    _write_sums(folder, {name: known for name, known in old.items() if name not in outdated} | new)
 
 
 def digest(content: bytes) -> str:

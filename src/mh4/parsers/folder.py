@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cached_property
@@ -15,12 +14,14 @@ from typing import Any, Self, TypeVar
 from torch import Tensor
 
 from mh4.data.errors import DataError
+from mh4.data.files import failure_reason
 from mh4.data.segmenter import Segmenter
 from mh4.data.udpipe import UDPIPE_FILE, UDPipeSegmenter
+from mh4.machine import undisturbed
 from mh4.models.checked import checked
 
 from .calibration import Calibration
-from .checksums import SUMS, digest, read_file, remove_files, write_file
+from .checksums import SUMS, digest, move_files, read_file, remove_files, write_file
 from .config import Config, as_dict, from_dict
 from .definition import C as NetworkConfigType
 from .definition import Definition
@@ -107,6 +108,11 @@ class ModelFolder:
     def has(self, name: str) -> bool:
         """Whether a file exists."""
         return (self / name).exists()
+
+    @property
+    def all_files(self) -> tuple[str, ...]:
+        """Names of the files that a model of any kind may have, ``config.json`` first; of encoder files, those here."""
+        return (*REPLACED, *(ENCODER + name for name in self.encoder_files))
 
     @cached_property
     def checksum(self) -> str:
@@ -210,10 +216,23 @@ class ModelFolder:
         with sole_owner(self.path):
             if self.has(CONFIG) and not overwrite:
                 raise DataError(f"{self}: holds a model already (replace it with overwrite=True)")
+            with self.renewed(self.all_files) as place:
+                yield place
+
+    @contextmanager
+    def renewed(self, outdated: Iterable[str]) -> Iterator[Self]:
+        """A temporary folder whose files replace those of this folder, and its ``outdated`` ones, when the block ends.
+
+        If the block raises, this folder stays as it is; otherwise Ctrl-C waits until the new files are in place. The
+        caller owns the folder.
+
+        DataError: The folder cannot be written.
+        """
+        try:
             with tempfile.TemporaryDirectory(prefix=".mh4-", dir=self.path, ignore_cleanup_errors=True) as written:
                 place = type(self)(written)
                 yield place
-                remove_files(self.path, (*REPLACED, *(ENCODER + name for name in self.encoder_files)))
-                # config.json comes last.
-                for path in sorted(place.path.iterdir(), key=lambda path: path.name == CONFIG):
-                    os.replace(path, self / path.name)
+                with undisturbed():
+                    move_files(place.path, self.path, outdated, last=CONFIG)  # it makes the folder a model folder
+        except OSError as error:
+            raise DataError(f"{self}: no model can be written here: {failure_reason(error)}") from error

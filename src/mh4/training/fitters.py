@@ -7,7 +7,6 @@ import logging
 from abc import ABC, abstractmethod
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, cast
@@ -35,7 +34,7 @@ from .origin import OnEvaluation
 from .perceptron import fit
 from .schedule import Progress
 from .trainer import Trainer
-from .training_folder import OF_A_MODEL, TrainingFolder
+from .training_folder import TrainingFolder
 from .treebanks import Treebank, listed, read_treebanks, without_ids
 from .workers import Workers
 
@@ -97,7 +96,7 @@ class PerceptronFitter(Fitter):
 
     def prepare(self, treebanks: Treebanks, report: OnEvaluation | None) -> tuple[TrainingFolder, bool]:
         self.treebanks, self.report = treebanks, report
-        self.place = TrainingFolder(self.job.folder, OF_A_MODEL, goes_on=False)
+        self.place = TrainingFolder(self.job.folder, ModelFolder(self.job.folder).all_files, goes_on=False)
         return self.place, False
 
     def fit(self) -> Progress:
@@ -110,7 +109,7 @@ class PerceptronFitter(Fitter):
             if report["best"]:
                 progress.best_uas, progress.best_las = report["dev_uas"], report["dev_las"]
                 progress.best_step = progress.step
-                self.place.save(lambda: parser.write(ModelFolder(self.job.folder)))
+                self.place.save(parser.write)
             with (self.job.folder / LOG).open("a", encoding="utf-8") as stream:
                 stream.write(json.dumps(report) + "\n")
             if self.report is not None:
@@ -179,17 +178,19 @@ class NetworkFitter(Fitter):
         self.stack.enter_context(deterministic(self.parser.device))
         there = resumes and any((folder / name).exists() for name in SEGMENTER_FILES)
         wanted = {CALIBRATION} if isinstance(self.parser, ChartParser) else set()
-        define = partial(ModelFolder(folder).write_definition, *self.parser.definition)
-        outdated = () if continues else (STATE, LOG) if resumes else OF_A_MODEL
-        place = TrainingFolder(folder, outdated, None if continues else define, wanted)
+        outdated = () if continues else (STATE, LOG) if resumes else ModelFolder(folder).all_files
+        place = TrainingFolder(folder, outdated, None if continues else self._define, wanted)
         on_step, on_preparation = (job.on_step, job.on_preparation) if self.lead else (None, None)
         self.trainer = Trainer(self.parser, train, self.dev, folder, on_step, report, workers, place, on_preparation)
         workers.gather(None)  # waits: all look at the folder before it is written to
         if continues:
             self.trainer.resume()
             if self.lead:
-                define()  # the limits may have changed
+                self._define(ModelFolder(folder))  # the limits may have changed
         return place, self.lead and job.segmenter and not there
+
+    def _define(self, folder: ModelFolder) -> None:
+        folder.write_definition(*self.parser.definition)
 
     def fit(self) -> Progress:
         progress = self.trainer.run()

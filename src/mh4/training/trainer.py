@@ -350,7 +350,7 @@ class Trainer:
     def save_weights(self) -> None:
         """Write the model as it is now."""
         weights, step = self.parser.network.kept_weights(), {"step": self.progress.step}
-        self.place.save(lambda: write_tensors(self.folder / WEIGHTS, weights, step))
+        self.place.save(lambda folder: write_tensors(folder / WEIGHTS, weights, step))
 
     def resume(self) -> None:
         """Continue where the state was last saved.

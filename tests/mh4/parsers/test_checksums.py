@@ -10,7 +10,7 @@ import pytest
 from mh4.api import load
 from mh4.data.errors import DataError
 from mh4.parsers import checksums
-from mh4.parsers.checksums import SUMS, read_file, remove_files, write_file
+from mh4.parsers.checksums import SUMS, move_files, read_file, remove_files, write_file
 from mh4.parsers.model_files import LOG, META, STATE, VOCABULARY, WEIGHTS, read_tensors
 
 
@@ -112,6 +112,21 @@ def test_removed_files_are_forgotten(tmp_path):
     (tmp_path / "one").write_bytes(b"another")
     assert read_file(tmp_path / "one") == b"another"
     assert read_file(tmp_path / "two") == b"2"
+
+
+def test_files_move_with_their_checksums(tmp_path):
+    folder, source = tmp_path / "folder", tmp_path / "source"
+    for path in (folder, source):
+        path.mkdir()
+        write_file(path / "both", path.name.encode())
+    for name in ("outdated", "other"):
+        write_file(folder / name, b"old")
+    write_file(source / "new", b"new")
+    move_files(source, folder, ["outdated", "missing"], last="new")
+    assert [path.name for path in source.iterdir()] == [SUMS]
+    listed = dict(checksums.listed_files(folder))
+    assert listed == {"both": b"source", "new": b"new", "other": b"old"}
+    assert {path.name for path in folder.iterdir()} == {*listed, SUMS}
 
 
 def test_empty_lines_are_ignored(folder):

@@ -1,8 +1,11 @@
 """Contents of a model's folder at every stage of training, and messages about them."""
 
+import errno
 import json
 import logging
+import os
 import shutil
+import signal
 
 import pytest
 from safetensors.torch import load_file
@@ -10,6 +13,7 @@ from small import log_of, same_weights, small_config, train
 
 import mh4
 from mh4.data.errors import DataError
+from mh4.parsers import checksums
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.config import ChartConfig, PerceptronConfig
 from mh4.parsers.registry import load
@@ -63,6 +67,64 @@ def test_an_older_model_outlives_a_training_that_fails(config, older, small_tree
     with pytest.raises(DataError):
         train(train_file, dev.parent / "missing.conllu", older, config, overwrite=True)
     assert content(older) == before
+
+
+SAVING = {
+    "network": {"max_steps": 3, "evaluation_steps": 1},
+    "perceptron": {"system": "arc-eager", "scorer": "perceptron", "epochs": 1},
+}
+
+
+def train_over(treebanks, folder, kind):
+    return mh4.train(*treebanks, folder, overwrite=True, segmenter=False, **SAVING[kind])
+
+
+@pytest.mark.parametrize("name", ["vocab.json", "config.json", "weights.safetensors"])
+@pytest.mark.parametrize("kind", SAVING)
+def test_an_older_model_stays_if_the_new_one_cannot_be_written(kind, name, older, small_treebanks, monkeypatch):
+    before, write = content(older), checksums.atomic_output
+
+    def fail(path):
+        if path.name == name:
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        return write(path)
+
+    monkeypatch.setattr(checksums, "atomic_output", fail)
+    with pytest.raises(DataError, match=r"older: no model can be written here: no space left on device$"):
+        train_over(small_treebanks, older, kind)
+    assert content(older) == before
+
+
+@pytest.mark.parametrize("kind", SAVING)
+@pytest.mark.parametrize("step", ["written", "moved"])
+def test_ctrl_c_while_the_first_model_is_saved(step, kind, older, small_treebanks, monkeypatch):
+    """Either model is complete, and the message tells which one."""
+    before, write, move = content(older), checksums.atomic_output, os.replace
+
+    def interrupt_writing(path):
+        if path.name == "weights.safetensors":
+            signal.raise_signal(signal.SIGINT)
+        return write(path)
+
+    def interrupt_moving(source, target):
+        if target == older / "vocab.json":
+            signal.raise_signal(signal.SIGINT)
+        return move(source, target)
+
+    if step == "written":
+        monkeypatch.setattr(checksums, "atomic_output", interrupt_writing)
+    else:
+        monkeypatch.setattr(checksums.os, "replace", interrupt_moving)
+    with pytest.raises(KeyboardInterrupt) as interruption:
+        train_over(small_treebanks, older, kind)
+    (note,) = interruption.value.__notes__
+    if step == "written":
+        assert note == f"{older} holds the model that was there before; start again"
+        assert content(older) == before
+    else:
+        assert note.startswith(f"the best model so far is in {older}")
+        assert not (older / "segmenter.udpipe").exists()
+        load(older, device="cpu")
 
 
 def test_resuming_what_is_not_there_is_noted(small_treebanks, tmp_path, caplog, monkeypatch):
@@ -220,5 +282,5 @@ def test_a_model_may_be_trained_in_the_working_folder(small_model, small_treeban
     monkeypatch.chdir(tmp_path)
     train(*small_treebanks, ".", small_config(), device="cpu")
     assert same_weights(tmp_path, small_model)
-    TrainingFolder(tmp_path).save(lambda: None)
+    TrainingFolder(tmp_path).save(lambda _: None)
     assert not (tmp_path / "calibration.json").exists()
