@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from .files import is_descriptor
+
 __all__ = ["find_licence", "is_non_commercial", "licence_in"]
 
 MOST = 1 << 16  # characters read from a file
@@ -24,9 +26,12 @@ _NON_COMMERCIAL = re.compile(r"\bNC\b|non-?commercial|(?:research|academic)\w*(?
 def find_licence(treebank: str | Path) -> str | None:
     """The licence of a treebank, from a README, LICENSE or COPYING file beside it; None if there is none.
 
+    Nothing is beside standard input and other open descriptors.
     Creative Commons and GNU names are shortened ("CC BY-SA 4.0", "GPL 3"); of other licences, the first line is
     returned.
     """
+    if is_descriptor(treebank):
+        return None
     try:
         files = sorted(path for path in Path(treebank).resolve().parent.iterdir() if path.is_file())
     except OSError:

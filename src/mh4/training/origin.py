@@ -27,15 +27,17 @@ def noting_origin(
     """A callback that writes meta.json when an evaluation is the best so far, and then calls ``on_evaluation``.
 
     The file holds ``language`` (if the treebanks are named as in UD and all have the same, else null), ``licence``
-    (from files beside the treebanks, else null), ``treebank`` (file, sentences and words of train and dev; lists with a
-    name for each treebank if there are several), ``dev`` (UAS and LAS, means over the treebanks), ``version`` (of mh4),
-    ``command`` (of ``mh4 train``; null in Python, where the arguments of the program may be private) and ``created``.
+    (from files beside the treebanks, else null; "in part unknown" if only some have one), ``treebank`` (file, sentences
+    and words of train and dev; lists with a name for each treebank if there are several), ``dev`` (UAS and LAS, means
+    over the treebanks), ``version`` (of mh4), ``command`` (of ``mh4 train``; null in Python, where the arguments of the
+    program may be private) and ``created``.
     """
     languages = {named and named[1] for named in (_UD_FILE.match(Path(one.path).name) for one in train)}
-    licences = list(dict.fromkeys(filter(None, (find_licence(one.path) for one in train))))
+    licences = dict.fromkeys(find_licence(one.path) for one in train)
+    licence = " and ".join(filter(None, licences))
     origin = {
         "language": languages.pop() if len(languages) == 1 else None,
-        "licence": " and ".join(licences) or None,
+        "licence": f"{licence}, in part unknown" if licence and None in licences else licence or None,
         "treebank": {part: _described(treebanks) for part, treebanks in (("train", train), ("dev", dev))},
         "version": __version__,
         "command": command,

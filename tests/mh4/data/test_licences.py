@@ -1,5 +1,7 @@
 """Licences of treebanks, as README and LICENSE files name them."""
 
+from pathlib import Path
+
 import pytest
 
 from mh4.data.licences import find_licence, is_non_commercial, licence_in
@@ -67,3 +69,11 @@ def test_a_readme_is_asked_before_a_licence_file_and_only_for_what_it_states(tmp
     (tmp_path / "README.md").write_text(METADATA.format("CC BY-NC-SA 3.0"))
     assert find_licence(treebank) == "CC BY-NC-SA 3.0"
     assert find_licence(tmp_path / "nowhere" / "train.conllu") is None
+
+
+@pytest.mark.parametrize("treebank", ["-", Path("-"), "/dev/stdin"])
+def test_nothing_is_beside_standard_input(treebank, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "README.md").write_text("License: GPL 3\n")
+    assert find_licence(treebank) is None
+    assert find_licence("./-") == "GPL 3"

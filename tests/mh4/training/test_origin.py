@@ -8,6 +8,7 @@ from small import small_config, train
 
 import mh4
 from mh4.data.errors import DataError
+from mh4.data.licences import is_non_commercial
 from mh4.parsers.config import PerceptronConfig
 from mh4.parsers.registry import load
 from mh4.training.origin import noting_origin
@@ -79,3 +80,25 @@ def test_a_model_has_a_language_if_all_treebanks_are_of_it(second, language, tmp
     treebanks = [Treebank(name, tmp_path / f"{name}-ud-train.conllu", []) for name in ("hu_szeged", second)]
     noting_origin(tmp_path, treebanks, treebanks, None, None)({"best": True, "dev_uas": 80.0, "dev_las": 70.0})
     assert json.loads((tmp_path / "meta.json").read_text())["language"] == language
+
+
+@pytest.mark.parametrize(
+    ("licences", "recorded"),
+    [
+        (["CC BY 4.0", None], "CC BY 4.0, in part unknown"),
+        (["CC BY 4.0", None, "CC BY-NC 4.0"], "CC BY 4.0 and CC BY-NC 4.0, in part unknown"),
+        (["CC BY 4.0", "CC BY 4.0"], "CC BY 4.0"),
+        ([None, None], None),
+    ],
+)
+def test_an_unknown_licence_is_not_passed_over(licences, recorded, tmp_path):
+    treebanks = []
+    for number, licence in enumerate(licences):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        if licence is not None:
+            (folder / "README.md").write_text(f"License: {licence}\n")
+        treebanks.append(Treebank(str(number), folder / "train.conllu", []))
+    noting_origin(tmp_path, treebanks, treebanks, None)({"best": True, "dev_uas": 80.0, "dev_las": 70.0})
+    assert json.loads((tmp_path / "meta.json").read_text())["licence"] == recorded
+    assert is_non_commercial(recorded or "") == ("CC BY-NC 4.0" in licences)
