@@ -19,6 +19,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.progress import Progress as RichBars
+from rich.table import Column
 
 from mh4.data.files import is_descriptor, open_input
 from mh4.machine import Terminated
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _PREPARED = 100  # sentences between two updates during preparation
 _REFRESHES = 4  # per second; drawing slows down what is measured
+_LONGEST = 10_000 * 86_400  # seconds; longer times are not shown
 
 
 class Bars(RichBars):
@@ -44,9 +46,14 @@ class Bars(RichBars):
             super().stop()
 
 
-def _bar(*columns: ProgressColumn) -> Bars:
+def _bar(*columns: ProgressColumn, expand: bool = False) -> Bars:
     return Bars(
-        *columns, console=messages, transient=True, disable=not messages.is_terminal, refresh_per_second=_REFRESHES
+        *columns,
+        console=messages,
+        transient=True,
+        disable=not messages.is_terminal,
+        refresh_per_second=_REFRESHES,
+        expand=expand,
     )
 
 
@@ -104,7 +111,7 @@ def count_words(path: str | Path, form: str = "conllu") -> int:
 
 
 def _clock(seconds: float) -> str:
-    return str(timedelta(seconds=round(seconds)))
+    return str(timedelta(seconds=round(seconds))) if seconds < _LONGEST else "–"
 
 
 class TrainingDisplay:
@@ -114,7 +121,8 @@ class TrainingDisplay:
     """
 
     def __enter__(self) -> TrainingDisplay:
-        self._bar = _bar(SpinnerColumn(), TaskProgressColumn(), TextColumn("{task.description}"))
+        line = TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True))  # only this one is cut
+        self._bar = _bar(SpinnerColumn(), TaskProgressColumn(), line, expand=True)
         self._task = self._bar.add_task("reading the treebanks", total=None)
         self._bar.start()
         return self
@@ -140,12 +148,12 @@ class TrainingDisplay:
         if not messages.is_terminal:
             return
         fewest, most = progress.seconds_left
-        dev = f"dev UAS {progress.best_uas:.2f} LAS {progress.best_las:.2f}" if progress.best_step else "no dev yet"
-        line = (
-            f"step {progress.step}  loss {recent.loss / recent.words:.3f}  "
-            f"{recent.words / recent.profile.total:.0f} words/s  "
-            f"decoding {recent.profile.shares['decode']:.0%}  {dev}  lr {progress.learning_rate:.2g}  "
-            f"{_clock(progress.seconds)} elapsed, {'' if fewest == most else 'at least '}{_clock(fewest)} left"
+        dev = f"UAS {progress.best_uas:.2f} LAS {progress.best_las:.2f}" if progress.best_step else "no dev yet"
+        line = (  # 80 columns suffice up to LAS; the line of an evaluation has the rest, too
+            f"step {progress.step}  "
+            f"{_clock(progress.seconds)} elapsed, {'' if fewest == most else 'at least '}{_clock(fewest)} left  {dev}  "
+            f"loss {recent.loss / recent.words:.3f}  {recent.words / recent.profile.total:.0f} words/s  "
+            f"decoding {recent.profile.shares['decode']:.0%}  lr {progress.learning_rate:.2g}"
         )
         total = progress.step + progress.fewest_left
         self._bar.update(self._task, description=line, completed=progress.step, total=total)

@@ -3,6 +3,7 @@
 import gzip
 import io
 import os
+import re
 
 import pytest
 from rich.console import Console
@@ -96,9 +97,28 @@ def test_training_shows_the_least_time_left(screen):
     with progress.TrainingDisplay() as display:
         display.on_step(state, recent)
     drawn = screen.getvalue()
-    assert ("step 30  loss 0.500" in drawn) == screen.terminal
+    assert ("step 30  0:01:00 elapsed, at least 0:00:20 left  no dev yet  loss 0.500" in drawn) == screen.terminal
     assert ("75%" in drawn) == screen.terminal
-    assert ("at least 0:00:20 left" in drawn) == screen.terminal
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ({}, " 50% step 12345  1:40:00 elapsed, at least 1:40:00 left  UAS 88.12 LAS 84.12"),
+        ({"step": 1, "fewest_left": 10**18}, "  0% step 1  1:40:00 elapsed, – left  UAS 88.12 LAS 84.12"),
+    ],
+)
+def test_a_terminal_of_80_columns_shows_times_and_scores(given, shown, monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(progress, "messages", Console(file=stream, force_terminal=True, width=80))
+    numbers = {"step": 12345, "fewest_left": 12345, "most_left": 10**18, "seconds": 6000.0, "best_step": 1}
+    state = Progress(**(numbers | given), best_uas=88.12, best_las=84.12)
+    recent = Recent(words=100, loss=50.0)
+    with recent.profile.recording(), stage("decode"):
+        pass
+    with progress.TrainingDisplay() as display:
+        display.on_step(state, recent)
+    assert shown in re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue())
 
 
 def test_reading_vectors_is_shown(screen):
