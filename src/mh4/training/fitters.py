@@ -213,7 +213,8 @@ def _check_definition(folder: Path, definition: Definition[Any], train: str) -> 
     if differences := differing(saved_config, config):
         problem = f"was made with other settings: {', '.join(differences)}"
         raise DataError(f"{folder / CONFIG}: {problem} (resume with the same ones)")
-    changed = {name for name in {*saved_files, *encoder_files} if saved_files.get(name) != encoder_files.get(name)}
+    changed = saved_files.keys() ^ encoder_files.keys()
+    changed |= {name for name in saved_files.keys() - changed if saved_files[name] != encoder_files[name]}
     if saved_vocabulary != vocabulary or changed:
         files = (
             "" if saved_vocabulary != vocabulary else f", or with other vectors or encoder: {min(changed)} would differ"

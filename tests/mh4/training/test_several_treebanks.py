@@ -124,6 +124,12 @@ def test_equal_seeds_give_equal_models_also_after_an_interruption(several, tmp_p
     renamed = [{"one": files["one"], "else": files["other"]} for files in (several.train, several.dev)]
     with pytest.raises(DataError, match="another treebank"):
         train(*renamed, tmp_path / "cut", config, device="cpu", resume=True)
+    unnamed = several.train["one"], several.dev["one"]
+    train(*unnamed, tmp_path / "alone", changed(config, max_steps=1), device="cpu")
+    named = [{"one": path} for path in unnamed]
+    for treebanks, folder in ((unnamed, "cut"), (named, "alone")):
+        with pytest.raises(DataError, match="another treebank"):
+            train(*treebanks, tmp_path / folder, config, device="cpu", resume=True)
 
 
 def test_confidences_are_calibrated_on_all_of_them(several):
