@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import reprlib
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 from pydantic import AfterValidator, Field
@@ -16,16 +18,26 @@ from .layers import SMALL, room
 
 NAMES = "treebanks.json"  # file of an encoder that was trained on several treebanks
 
+_NAME = re.compile(r"[^\s=]+")
 
-def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
+
+def check_name(name: Any) -> None:
+    """Raise ValueError unless a treebank may have this name, which messages show and ``NAME=FILE`` must tell apart."""
+    if not (isinstance(name, str) and _NAME.fullmatch(name) and name.isprintable()):
+        raise ValueError(f"a treebank's name has no white space, '=' or control characters; got {reprlib.repr(name)}")
+
+
+def _valid(names: tuple[str, ...]) -> tuple[str, ...]:
     if len(set(names)) < len(names):
         raise ValueError("a treebank is named twice")
+    for name in names:
+        check_name(name)
     return names
 
 
 @dataclass(frozen=True, config=STRICT)
 class _Names:
-    treebanks: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_distinct)]
+    treebanks: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_valid)]
 
 
 class TreebankVectors(nn.Module):

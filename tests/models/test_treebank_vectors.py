@@ -59,3 +59,11 @@ def test_names_survive_in_files_in_their_order():
     assert TreebankVectors.names_in({}) == ()
     with pytest.raises(FileError):
         TreebankVectors.names_in({"treebanks.json": b"{}"})
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a=b", "a\x1b[31mb", "a\nb", "a\u202eb"])
+def test_a_name_that_could_not_be_shown_or_given_is_an_error(name):
+    message = r"^treebanks\.json: .*no white space, '=' or control characters; got '"
+    with pytest.raises(FileError, match=message) as said:
+        TreebankVectors.names_in(TreebankVectors.files_of(("one", name)))
+    assert str(said.value).isprintable()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import reprlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,14 +11,13 @@ from typing import Any
 from mh4.data.errors import ErrorPolicy, Errors
 from mh4.models.devices import check_device
 from mh4.models.encoder import OnReading, unreported
+from mh4.models.treebank_vectors import check_name
 from mh4.parsers.checking import check_flag, check_number
 from mh4.parsers.config import ChartConfig, Config, PerceptronConfig
 from mh4.parsers.model_files import named_folder
 
 from .schedule import Progress
 from .treebanks import Files, by_name
-
-_NAME = re.compile(r"[^\s=]+")
 
 
 @dataclass(frozen=True)
@@ -94,8 +92,8 @@ class TrainingJob:
             if not isinstance(treebank, str | Path):
                 kind = type(treebank).__name__
                 raise TypeError(f"a treebank is a file, not a {kind}; mh4.write_conllu(sentences, path) makes one")
-            if name is not None and (not isinstance(name, str) or not _NAME.fullmatch(name)):
-                raise ValueError(f"a treebank's name has no white space or '='; got {reprlib.repr(name)}")
+            if name is not None:
+                check_name(name)
         if train.keys() != dev.keys() or not train:
             own, others = (
                 ", ".join(name or "one without a name" for name in files) or "none" for files in (train, dev)

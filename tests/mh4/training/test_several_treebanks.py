@@ -247,6 +247,7 @@ def test_treebanks_that_do_not_go_together(several, small_treebanks, tmp_path):
     refused({"a": path}, path, "training treebanks: a; development treebanks: one without a name; give")
     refused({}, {}, "training treebanks: none; development treebanks: none")
     refused({"a b": path}, {"a b": path}, "no white space")
+    refused({"a\x1bb": path}, {"a\x1bb": path}, "or control characters; got 'a.x1bb'$")
     refused({"a": [1]}, {"a": path}, "a treebank is a file, not a list", error=TypeError)
     refused({"a": path}, {"a": path}, "a perceptron learns from a single treebank", PerceptronConfig("arc-eager"))
 
