@@ -100,12 +100,14 @@ class Schedule:
         """Whether it is time to evaluate."""
         return progress.step % self.interval == 0 or self._is_last(progress)
 
-    def note(self, progress: Progress, uas: float, las: float) -> bool:
+    def note(self, progress: Progress, uas: float, las: float, by_las: bool = True) -> bool:
         """Record an evaluation; return whether it is the best so far.
 
-        The best one has the highest LAS or, while no relation is right, as on dev without DEPREL, the highest UAS.
+        The best one has the highest LAS or, with ``by_las`` False or while no relation is right, as on dev without
+        DEPREL, the highest UAS.
         """
-        improved = las > progress.best_las or (las == 0 == progress.best_las and uas > progress.best_uas)
+        by_las = by_las and not las == 0 == progress.best_las
+        improved = las > progress.best_las if by_las else uas > progress.best_uas
         if improved:
             progress.best_uas, progress.best_las, progress.best_step = uas, las, progress.step
             progress.waited = 0

@@ -296,7 +296,7 @@ class Trainer:
             scores = self.dev_scores()
             uas, las = (sum(column) / len(scores) for column in zip(*scores.values(), strict=True))
             learns_relations = self.parser.config.weights.labeler_weight > 0  # otherwise LAS is left to chance
-            improved = self.schedule.note(progress, uas, las if learns_relations else 0.0)
+            improved = self.schedule.note(progress, uas, las, by_las=learns_relations)
             if improved and goes_back:
                 kept = self.parser.network.kept_weights()  # as a resumed training would read them
                 self.best = {name: own.to(torch.float32, copy=True) for name, own in kept.items()}

@@ -144,6 +144,7 @@ def test_without_a_loss_of_relations_the_best_model_has_the_best_heads(small_tre
             trainer.evaluate()
             found.append(log_of(tmp_path)[-1]["best"])
         assert found == best
+        assert (trainer.progress.best_uas, trainer.progress.best_las) == ((60.0, 5.0), (40.0, 20.0))[int(weight)]
 
 
 def test_diverging_training_stops(small_treebanks, tmp_path):
