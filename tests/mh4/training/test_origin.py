@@ -99,6 +99,6 @@ def test_an_unknown_licence_is_not_passed_over(licences, recorded, tmp_path):
         if licence is not None:
             (folder / "README.md").write_text(f"License: {licence}\n")
         treebanks.append(Treebank(str(number), folder / "train.conllu", []))
-    noting_origin(tmp_path, treebanks, treebanks, None)({"best": True, "dev_uas": 80.0, "dev_las": 70.0})
+    noting_origin(tmp_path, treebanks, treebanks, None, None)({"best": True, "dev_uas": 80.0, "dev_las": 70.0})
     assert json.loads((tmp_path / "meta.json").read_text())["licence"] == recorded
     assert is_non_commercial(recorded or "") == ("CC BY-NC 4.0" in licences)
