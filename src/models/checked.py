@@ -17,7 +17,7 @@ Positive = Annotated[int, Field(ge=1)]
 Size = Annotated[int, Field(ge=1, le=65_536)]  # of a vector
 HalvedSize = Annotated[int, Field(ge=2, le=65_536, multiple_of=2)]  # of a BiLSTM: half for each direction
 Layers = Annotated[int, Field(ge=1, le=100)]
-Weight = Annotated[float, Field(ge=0)]
+Weight = Annotated[float, Field(ge=0, le=1e36)]  # far from the end of float32
 Share = Annotated[float, Field(ge=0, lt=1)]
 
 T = TypeVar("T")

@@ -34,7 +34,10 @@ messages = Console(stderr=True, markup=False, emoji=False)
 
 _REQUEST = [one.name for one in fields(Request)]
 # Arguments other than the fields of `Request` that messages may mention.
-_OTHERS = ("decoder", "device", "encoder", "format", "index", "name", "precision", "resume", "segmenter", "system")
+_OTHERS = (
+    *("decoder", "device", "encoder", "epochs", "format", "index", "name", "oracle", "precision", "resume"),
+    *("segmenter", "system"),
+)
 _NAMES = "|".join([*_REQUEST, *_OTHERS])
 _ARGUMENT = re.compile(rf'(?<![\w=])(?P<name>{_NAMES})=(?P<value>True|False|\d+|"[^"]*")')
 _OPTION_NAMES = {"format": "input", "treebank": "as"}

@@ -75,7 +75,9 @@ SETTINGS = by_name(
         "batch_words, in words": "batch batch_size",
         "encoder=NAME": "bert transformer",
         "vectors=FILE": "embeddings word_vectors fasttext word2vec glove wordvec_file",
-        "epochs": "n_epochs num_epochs n_iter iterations",
+        "epochs=30": "epochs n_epochs num_epochs n_iter iterations",
+        'system="arc-eager", which makes the parser greedy': "system",
+        'oracle="static" with system="arc-eager"': "oracle",
         'device="cuda"': "gpu use_gpu",
         'decoder="mst"': "parser algorithm",
     }

@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass
 
 from mh4.models.checked import STRICT, Positive, Weight
 
-MoreThanNone = Annotated[float, Field(gt=0)]
+MoreThanNone = Annotated[Weight, Field(gt=0)]
 
 
 @dataclass(frozen=True, config=STRICT)

@@ -142,7 +142,12 @@ def test_settings_are_named_without_their_part():
     ("config_type", "settings", "message"),
     [
         (ChartConfig, {"lr": 1}, "unknown setting 'lr'; write learning_rate; known: .*batch_words"),
-        (ChartConfig, {"system": "mh4"}, "unknown setting 'system'"),
+        (ChartConfig, {"system": "mh4"}, "'system'; write system=\"arc-eager\", which makes .*greedy;"),
+        (ChartConfig, {"oracle": "static"}, '\'oracle\'; write oracle="static" with system="arc-eager"; known'),
+        (PerceptronConfig, {"epochs": 2}, "unknown setting 'epochs'; write epochs=30; known: exploration"),
+        (ChartConfig, {"rarity_penalty": "1e308"}, "columns.rarity_penalty: must be less than .*0; got '1e308'"),
+        (ChartConfig, {"form_smoothing": 1e39}, "columns.form_smoothing: must be less than .*0; got 1e"),
+        (GreedyConfig, {"word_unknown": "1e39"}, "encoder.word_unknown: must be less than .*0; got '1e39'"),
         (ChartConfig, {"hidden": "big"}, "encoder.hidden: must be a valid integer, .*; got 'big'"),
         (ChartConfig, {"hidden": 191}, "encoder.hidden: must be a multiple of 2; got 191"),
         (ChartConfig, {"learning_rate": "nan"}, "training.learning_rate: must be a finite number; got 'nan'"),

@@ -157,7 +157,7 @@ def test_a_finished_model_without_a_state_is_not_replaced_by_resuming(older, sma
 
 
 DIVERGING = {
-    "rate": {"learning_rate": 1e38},
+    "rate": {"learning_rate": 1e36},
     "clip": {"gradient_clip": 1e30, "learning_rate": 1e36, "evaluation_steps": 1, "batch_words": 1000},  # shows on dev
     "decay": {"weight_decay": 1e30, "evaluation_steps": 1},
 }
