@@ -24,7 +24,7 @@ def output_format(target: str | Path) -> tuple[str | Path, OutputFormat]:
     """
     if str(target) == "json":
         return "-", "jsonl"
-    match Path(_PACKED.sub("", str(target))).suffix.lower():
+    match _suffix(target):
         case ".json":
             return target, "json"
         case ".jsonl":
@@ -36,8 +36,12 @@ def output_format(target: str | Path) -> tuple[str | Path, OutputFormat]:
 
 def require_conllu(target: str | Path) -> None:
     """Raise a ValueError unless the format of an output is CoNLL-U."""
-    if output_format(target)[1] != "conllu":
-        raise ValueError(f"{target}: JSON cannot be written here (name the file .conllu)")
+    if str(target) == "json" or _suffix(target) in (".json", ".jsonl", *_OTHERS):
+        raise ValueError(f"{target}: only CoNLL-U can be written here (name the file .conllu)")
+
+
+def _suffix(target: str | Path) -> str:
+    return Path(_PACKED.sub("", str(target))).suffix.lower()
 
 
 @contextmanager

@@ -412,7 +412,9 @@ def test_nothing_is_loaded_where_files_are_wrong(run, small_treebanks, tmp_path,
     for form in ("text", "horizontal", "vertical"):
         fails_with_one_line(run(*parse, "none.txt", "--input", form), "none.txt: no such file")
     for command in (("transform", "--to", "mh4"), ("oracle",)):
-        fails_with_one_line(run(*command, small_treebanks[0], "-o", tmp_path / "x.json"), "JSON cannot be written here")
+        fails_with_one_line(
+            run(*command, small_treebanks[0], "-o", tmp_path / "x.json"), "only CoNLL-U can be written here"
+        )
     assert not (tmp_path / "out").exists()
 
 

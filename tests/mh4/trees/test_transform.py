@@ -282,7 +282,7 @@ def test_entries_with_longer_names_are_others():
 def test_output_that_is_not_conllu_and_no_threads_are_errors(tmp_path):
     source, target = tmp_path / "in.conllu", tmp_path / "out.json"
     source.write_text(HEARING, encoding="utf-8")
-    with pytest.raises(ValueError, match="JSON cannot be written here"):
+    with pytest.raises(ValueError, match="only CoNLL-U can be written here"):
         transform_file(source, target, "projective")
     with pytest.raises(ValueError, match="max_workers"):
         transform_file(source, tmp_path / "out.conllu", "projective", threads=0)
