@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,6 +21,7 @@ from mh4.cli.bench.udpipe import train_udpipe
 from mh4.data.document import Document
 from mh4.data.sample import read_sample
 from mh4.data.udpipe import UDPIPE_FILE
+from mh4.machine import Terminated
 from mh4.parsers.checksums import write_file
 from mh4.parsers.segmenter import NeuralSegmenter
 from mh4.training.segmenter import Recipe, train_segmenter
@@ -35,6 +37,16 @@ QUICK_SEGMENTER = Recipe(size=16, hidden=16, epochs=2)
 def _quick_segmenters(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep segmenter training short in every test."""
     monkeypatch.setattr("mh4.training.segmenter.RECIPE", QUICK_SEGMENTER)
+
+
+@pytest.fixture(autouse=True)
+def _signals_end_with_their_test() -> Iterator[None]:
+    """Restore what the command line sets when a test calls it, so that no later test is interrupted."""
+    before = [(number, signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM)]
+    yield
+    for number, handler in before:
+        signal.signal(number, handler)
+    Terminated.asked = None
 
 
 @pytest.fixture(scope="session")
