@@ -112,8 +112,8 @@ class WordVocabulary:
         """The index of a form among the words, and the ids of its characters."""
         characters = map(self._character_index.get, shortened(form), repeat(UNKNOWN))
         index = self._word_index
-        word = index.get(normalise(form)) or index.get(_DIGIT.sub("0", form.lower()), UNKNOWN)  # İ in older models
-        found = word, np.array([BEGIN, *characters, END])
+        as_of_old = index.get(_DIGIT.sub("0", form.lower()), UNKNOWN) if "İ" in form else UNKNOWN  # in older models
+        found = as_of_old or index.get(normalise(form), UNKNOWN), np.array([BEGIN, *characters, END])
         if len(form) <= LONGEST_KEPT:
             if len(self._seen) >= _MOST_KEPT:
                 self._seen.clear()

@@ -22,6 +22,8 @@ def test_normalise():
 def test_a_word_is_also_found_as_older_models_have_it(word):
     vocabulary = WordVocabulary({"yeni": 2, word: 1}, {})
     assert vocabulary.ids(["İlk", "yeni", "new", "YENİ"]).words.tolist() == [2, 1, UNKNOWN, 1]
+    both = WordVocabulary({"i\u0307lk": 2, "ilk": 1}, {})
+    assert both.ids(["İlk", "ilk"]).words.tolist() == [1, 2]
 
 
 def test_words_need_so_many_occurrences(vocabulary):

@@ -131,12 +131,18 @@ def _parsed(
     from mh4.parsers.base import Count
     from mh4.parsers.folder import ModelFolder
     from mh4.parsers.registry import load
+    from mh4.parsers.request import Request
     from mh4.parsers.sources import words_alone
 
     set_threads(threads)
     bare = list(words_alone(sentences, given))
-    for model in models:
-        _ = ModelFolder.find(model).config  # fail before the first model parses
+    for model in models:  # fail before the first one parses
+        _ = ModelFolder.find(model).config
+        if treebank is not None:
+            try:
+                load(model, device=device).check(Request(treebank=treebank))
+            except ValueError as error:
+                raise ValueError(f"{model}: {error}") from None
 
     def parsed(model: Path) -> Iterator[Sentence]:
         parser, count = load(model, device=device, threads=threads), Count(0, 0)

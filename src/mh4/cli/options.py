@@ -39,7 +39,7 @@ _OTHERS = (
     *("segmenter", "system"),
 )
 _NAMES = "|".join([*_REQUEST, *_OTHERS])
-_ARGUMENT = re.compile(rf'(?<![\w=])(?P<name>{_NAMES})=(?P<value>True|False|\d+|"[^"]*")')
+_ARGUMENT = re.compile(rf'(?<![\w=/\\])(?P<name>{_NAMES})=(?P<value>True|False|\d+|"[^"]*")(?![\w/\\]|\.\w)')
 _OPTION_NAMES = {"format": "input", "treebank": "as"}
 
 _COLUMNS = 10  # of CoNLL-U

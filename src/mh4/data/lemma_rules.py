@@ -26,8 +26,9 @@ _CASINGS: dict[str, Callable[[str], str]] = {
     "as is": str,
     "titled": lambda form: _capitalise(lower(form)),
 }
-# "lower" and "title", of older models, make two characters of İ.
-CASINGS = _CASINGS | {"lower": str.lower, "title": lambda form: _capitalise(form.lower())}
+# Those of older models make two characters of İ.
+OLDER_CASINGS = {"lower": str.lower, "title": lambda form: _capitalise(form.lower())}
+CASINGS = _CASINGS | OLDER_CASINGS
 LONGEST = 1000  # characters: substrings of longer words are not searched for
 ABSOLUTE = "absolute"  # instead of a casing: the same lemma for every form
 

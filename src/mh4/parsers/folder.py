@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -46,6 +48,8 @@ from .vocabulary import Vocabulary, without_words
 ENCODER = "encoder."  # prefix of the encoder's files
 # Files that a new model replaces or, if it does not have them, removes; so do all files with the prefix `ENCODER`.
 REPLACED = (CONFIG, VOCABULARY, WEIGHTS, *SEGMENTER_FILES, META, STATE, LOG, CALIBRATION)
+_TEMPORARY = ".mh4-"  # prefix of folders
+_OLD = 3600  # seconds: no model takes so long to write
 
 C = TypeVar("C", bound=Config)
 V = TypeVar("V")
@@ -223,13 +227,16 @@ class ModelFolder:
     def renewed(self, outdated: Iterable[str]) -> Iterator[Self]:
         """A temporary folder whose files replace those of this folder, and its ``outdated`` ones, when the block ends.
 
-        If the block raises, this folder stays as it is; otherwise Ctrl-C waits until the new files are in place. The
-        caller owns the folder.
+        If the block raises, this folder stays as it is; otherwise Ctrl-C and SIGTERM wait until the new files are in
+        place. The caller owns the folder.
 
         DataError: The folder cannot be written.
         """
+        for left in self.path.glob(f"{_TEMPORARY}*/"):  # by a killed process
+            if time.time() - left.stat().st_mtime > _OLD:
+                shutil.rmtree(left, ignore_errors=True)
         try:
-            with tempfile.TemporaryDirectory(prefix=".mh4-", dir=self.path, ignore_cleanup_errors=True) as written:
+            with tempfile.TemporaryDirectory(prefix=_TEMPORARY, dir=self.path, ignore_cleanup_errors=True) as written:
                 place = type(self)(written)
                 yield place
                 with undisturbed():

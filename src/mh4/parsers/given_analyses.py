@@ -40,8 +40,8 @@ class GivenAnalyses:
                 column[value].append(k)
         upos, xpos, feats = ({value: frozenset(own) for value, own in column.items()} for column in having)
         tagged = frozenset(range(self._count)) - upos.get(UNKNOWN, frozenset())
-        # Where XPOS is unknown it excludes nothing; so does an unknown UPOS, but it becomes one of the known ones.
-        self._having = (upos | {UNKNOWN: tagged}, xpos | {UNKNOWN: frozenset()}, feats)
+        # An unknown UPOS or XPOS excludes nothing, except that UPOS becomes one of the known ones.
+        self._having = (upos | {UNKNOWN: tagged}, {tag: own for tag, own in xpos.items() if tag != UNKNOWN}, feats)
         self._excluded = lru_cache(1 << 12)(self._find_excluded)
 
     def constraints(self, sentences: Sequence[Sentence], overwritten: Collection[str]) -> Constraints | None:
@@ -51,7 +51,8 @@ class GivenAnalyses:
             unknown = (UNKNOWN,) * len(sentence)
             upos, xpos, feats = (unknown if name in overwritten else getattr(sentence, name) for name in TAGS)
             features_given = feats != unknown
-            if features_given or xpos != unknown:
+            all_given = features_given and UNKNOWN not in upos and UNKNOWN not in xpos
+            if not all_given and (features_given or xpos != unknown):
                 for word, given in enumerate(zip(upos, xpos, feats, strict=True), first):
                     excluded = self._excluded(*given[:2], canonical(given[2]) if features_given else None)
                     if excluded is not None:

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from mh4.data.conllu import Trees
 from mh4.data.errors import DataError
+from mh4.data.lemma_rules import OLDER_CASINGS
 from mh4.machine import MissingPackageError
 from mh4.models.checked import problems_in_words
 from mh4.models.devices import deterministic, torch_threads
@@ -213,6 +214,10 @@ def _check_definition(folder: Path, definition: Definition[Any], train: str) -> 
     if differences := differing(saved_config, config):
         problem = f"was made with other settings: {', '.join(differences)}"
         raise DataError(f"{folder / CONFIG}: {problem} (resume with the same ones)")
+    rules = saved_vocabulary.columns.lemma_rules if saved_vocabulary.columns is not None else ()
+    if any(casing in OLDER_CASINGS for casing, *_ in rules):
+        problem = "was begun by an earlier version of mh4"
+        raise DataError(f"{folder}: {problem} (finish it with that one, or start again with overwrite=True)")
     changed = saved_files.keys() ^ encoder_files.keys()
     changed |= {name for name in saved_files.keys() - changed if saved_files[name] != encoder_files[name]}
     if saved_vocabulary != vocabulary or changed:

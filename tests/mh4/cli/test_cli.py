@@ -51,6 +51,9 @@ def commands(group, *path):
         ('tabs; raw text needs format="text"', "tabs; raw text needs mh4 parse --text"),
         ("a.conllu:3: FEATS 'Foo_resume=True' is bad", "a.conllu:3: FEATS 'Foo_resume=True' is bad"),
         ("learning_rate=1 is out of range", "learning_rate=1 is out of range"),
+        ("runs/epochs=30/config.json: no such file", "runs/epochs=30/config.json: no such file"),
+        ("epochs=3.conllu and seed_name=1/m: no such file", "epochs=3.conllu and seed_name=1/m: no such file"),
+        ("name=1/m: holds a model, as index=3.", "name=1/m: holds a model, as --index 3."),
     ],
 )
 def test_messages_about_arguments_speak_of_options(message, shown):

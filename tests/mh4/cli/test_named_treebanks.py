@@ -28,7 +28,9 @@ def test_several_treebanks_from_training_to_parsing(run, small_treebanks, small_
     parser = mh4.load(model, device="cpu")
     assert found == [parser.evaluate(dev, treebank=name).as_dict() for name in ("a", "b", None)]
     assert found[0] != found[1]
-    assert fails_with_one_line(run(*evaluate, "--as", "hu")) == said
+    assert fails_with_one_line(run(*evaluate, "--as", "hu")) == said.replace(": ", f": {model}: ", 1)
+    several = run(*evaluate, "--model", small_model, "--as", "a")
+    fails_with_one_line(several, f"mh4: {small_model}: unknown treebank 'a'; the model does not tell treebanks apart")
     fails_with_one_line(run("eval", dev, dev, "--as", "a"), "--as, --device and --threads are for --model")
     assert run("calibrate", model, f"a={dev}", f"b={dev}").returncode == 0
     assert run("uncertain", model, dev, "--as", "a").stdout != run("uncertain", model, dev, "--as", "b").stdout

@@ -4,6 +4,7 @@ import hashlib
 import os
 import random
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -127,6 +128,47 @@ def test_files_move_with_their_checksums(tmp_path):
     listed = dict(checksums.listed_files(folder))
     assert listed == {"both": b"source", "new": b"new", "other": b"old"}
     assert {path.name for path in folder.iterdir()} == {*listed, SUMS}
+
+
+@pytest.mark.parametrize("killed_at", range(9))
+def test_a_process_may_be_killed_while_files_move(killed_at, tmp_path, monkeypatch):
+    """The folder holds either model, or none, which the missing ``config.json`` shows; no file looks damaged."""
+    folder, source = tmp_path / "folder", tmp_path / "source"
+    outdated = ["config.json", "both", "outdated"]
+    for path, names in ((folder, [*outdated, "other"]), (source, ["both", "config.json", "new"])):
+        path.mkdir()
+        for name in names:
+            write_file(path / name, path.name.encode())
+    old = dict(checksums.listed_files(folder))
+    new = dict(checksums.listed_files(source)) | {"other": old["other"]}
+    count = 0
+
+    def some(function):
+        def call(*arguments, **options):
+            nonlocal count
+            count += 1
+            if count > killed_at:
+                raise KeyboardInterrupt
+            return function(*arguments, **options)
+
+        return call
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", some(os.replace))
+        patched.setattr(Path, "unlink", some(Path.unlink))
+        if killed_at < 8:
+            with pytest.raises(KeyboardInterrupt):
+                move_files(source, folder, outdated, last="config.json")
+        else:
+            move_files(source, folder, outdated, last="config.json")
+    left = {path.name: read_file(path) for path in folder.iterdir() if path.name != SUMS and path.suffix != ".tmp"}
+    if killed_at in (0, 1):
+        assert left == old
+    elif killed_at in (7, 8):
+        assert left == new
+    else:
+        assert "config.json" not in left
+        assert left.items() <= old.items() | new.items()
 
 
 def test_empty_lines_are_ignored(folder):

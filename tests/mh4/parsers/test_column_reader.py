@@ -151,7 +151,7 @@ def test_given_features_choose_the_lemma_in_any_order(features):
 
 ANALYSES = [
     *["a a NOUN Nsg Number=Sing", "b b NOUN Npl Number=Plur", "c c VERB Vfin Number=Sing"],
-    *["d d ADV Npl _", "e e _ Odd _", "f f ADJ Adj Gender=Fem|Case=Gen"],
+    *["d d ADV Npl _", "e e _ Odd _", "f f ADJ Adj Gender=Fem|Case=Gen", "g g INTJ _ Foreign=Yes"],
 ]
 
 
@@ -171,7 +171,7 @@ ANALYSES = [
 )
 def test_predicted_values_agree_with_given_ones(given, expected):
     reader = reader_of(*map(sentence, ANALYSES))
-    order = ["NOUN Npl", "VERB Vfin", "NOUN Nsg", "ADV Npl", "_ Odd", "ADJ Adj"]  # from the likeliest
+    order = ["NOUN Npl", "VERB Vfin", "NOUN Nsg", "ADV Npl", "_ Odd", "ADJ Adj", "INTJ _"]  # from the likeliest
     scores = scores_of(reader, 1)
     for k, (upos, xpos, _) in enumerate(reader.columns.analyses):
         scores.analyses[0, k] = 9.0 - 3 * order.index(f"{upos} {xpos}")

@@ -6,15 +6,17 @@ import logging
 import os
 import shutil
 import signal
+import time
 
 import pytest
 from safetensors.torch import load_file
-from small import log_of, same_weights, small_config, train
+from small import ANNOTATING, changed, log_of, same_weights, small_config, train
 
 import mh4
 from mh4.data.errors import DataError
 from mh4.parsers import checksums
 from mh4.parsers.chart import ChartParser
+from mh4.parsers.checksums import write_file
 from mh4.parsers.config import ChartConfig, PerceptronConfig
 from mh4.parsers.registry import load
 from mh4.training import running, trainer
@@ -284,3 +286,24 @@ def test_a_model_may_be_trained_in_the_working_folder(small_model, small_treeban
     assert same_weights(tmp_path, small_model)
     TrainingFolder(tmp_path).save(lambda _: None)
     assert not (tmp_path / "calibration.json").exists()
+
+
+def test_folders_of_killed_trainings_are_removed(older, small_treebanks):
+    left, young = older / ".mh4-left", older / ".mh4-young"
+    for folder in (left, young):
+        folder.mkdir()
+        (folder / "weights.safetensors").touch()
+    os.utime(left, (time.time() - 4000,) * 2)
+    train_over(small_treebanks, older, "perceptron")
+    assert young.exists()
+    assert not left.exists()
+
+
+def test_a_training_that_an_earlier_version_began_says_so(small_treebanks, tmp_path):
+    config = changed(small_config("mst"), **ANNOTATING)
+    with pytest.raises(KeyboardInterrupt):
+        train(*small_treebanks, tmp_path / "m", config, device="cpu", on_step=interrupt_at(5))
+    vocabulary = tmp_path / "m" / "vocab.json"
+    write_file(vocabulary, vocabulary.read_bytes().replace(b'"lowered"', b'"lower"'))
+    with pytest.raises(DataError, match=r"m: was begun by an earlier version of mh4 .finish it with that one"):
+        train(*small_treebanks, tmp_path / "m", config, device="cpu", resume=True)

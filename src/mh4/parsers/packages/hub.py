@@ -103,7 +103,7 @@ class Shared(Loaded):
     ) -> str:
         """Upload the model and its card to Hugging Face (extra ``mh4[hub]``); returns the URL of the commit.
 
-        Of a model that the repository holds already, no file stays; other files do.
+        Of a model that the repository holds already, no file stays; other files do, except README.md, the card.
 
         Parameters
         ----------
