@@ -122,7 +122,7 @@ class Request:
         metavar="COLUMN,...",
         show_default="all columns of the model",
     )
-    overwrite: bool = _option(False, _flag, "Also replace tags and lemmas of the input.")
+    overwrite: bool = _option(False, _flag, "Also replace tags, features and lemmas of the input.")
     confidence: bool | Literal["all"] = _option(
         False,
         _flag_or_all,

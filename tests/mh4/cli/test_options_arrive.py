@@ -210,6 +210,9 @@ def test_of_evaluating_models(small_treebanks, tmp_path, monkeypatch):
     calls = []
 
     class Echo(Recorder):
+        def check(self, request):
+            calls.append(request)
+
         def parse(self, source, treebank):
             calls.append(treebank)
             return [sentence.replace(heads=[*range(len(sentence))]) for sentence in source]
@@ -223,6 +226,8 @@ def test_of_evaluating_models(small_treebanks, tmp_path, monkeypatch):
     assert calls == [
         ((Path("m"),), {"device": "auto", "threads": None}),
         None,
+        ((Path("m"),), {"device": "cpu"}),
+        Request(treebank="a"),
         ((Path("m"),), {"device": "cpu", "threads": 2}),
         "a",
     ]

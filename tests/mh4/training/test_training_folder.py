@@ -101,6 +101,7 @@ def test_an_older_model_stays_if_the_new_one_cannot_be_written(kind, name, older
 @pytest.mark.parametrize("step", ["written", "moved"])
 def test_ctrl_c_while_the_first_model_is_saved(step, kind, older, small_treebanks, monkeypatch):
     """Either model is complete, and the message tells which one."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # shells let background jobs ignore Ctrl-C
     before, write, move = content(older), checksums.atomic_output, os.replace
 
     def interrupt_writing(path):
