@@ -147,6 +147,7 @@ class ColumnReader:
             for sentence in sentences
             for tag in sentence.upos
         ]
+        # A given UPOS is applied later, like a predicted one; here it only decides contradictions with XPOS and FEATS.
         if scores.analyses is not None and (constraints := self._given.constraints(sentences, overwritten)):
             words, excluded = (send(torch.from_numpy(array), self.device) for array in constraints)
             of_words = scores.analyses[words].masked_fill(excluded, float("-inf"))
